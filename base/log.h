@@ -1,0 +1,34 @@
+/* log.h: one line per event to stderr, key=value, with a limit per place.
+ *
+ * A place (one log_* call in the source) writes at most LOG_PLACE_BURST lines in ten seconds; the rest are counted and
+ * the next line that passes says "suppressed=N". Lines are cut at 1 KiB, control bytes are escaped. Any thread. */
+#ifndef SLUICE_BASE_LOG_H
+#define SLUICE_BASE_LOG_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR };
+enum log_format { LOG_LOGFMT, LOG_JSON };
+enum { LOG_PLACE_BURST = 10 };
+
+struct log_place {
+    _Atomic uint64_t window_ns;
+    _Atomic uint32_t lines, suppressed;
+};
+
+void log_configure(enum log_level least, enum log_format format);
+void log_write(enum log_level level, struct log_place *place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+uint64_t log_lines(enum log_level level); /* written or suppressed since the start */
+
+#define LOG_AT(level, ...)                                                                                             \
+    do {                                                                                                               \
+        static struct log_place log_place_;                                                                            \
+        log_write((level), &log_place_, __VA_ARGS__);                                                                  \
+    } while (0)
+#define log_debug(...) LOG_AT(LOG_DEBUG, __VA_ARGS__)
+#define log_info(...) LOG_AT(LOG_INFO, __VA_ARGS__)
+#define log_warn(...) LOG_AT(LOG_WARN, __VA_ARGS__)
+#define log_error(...) LOG_AT(LOG_ERROR, __VA_ARGS__)
+#endif

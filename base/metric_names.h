@@ -1,0 +1,66 @@
+/* metric_names.h: every metric family once: id, name, type, labels (comma separated, in order), help. */
+#ifndef SLUICE_BASE_METRIC_NAMES_H
+#define SLUICE_BASE_METRIC_NAMES_H
+/* clang-format off */
+#define METRIC_FAMILIES(X) \
+    X(BUILD_INFO, "sluice_build_info", info, "version,revision,compiler", "Constant 1; the labels describe the build.") \
+    X(STAGE, "sluice_stage", gauge, "stage", "1 for the stage the daemon is in: starting, recovering, serving, draining.") \
+    X(READY, "sluice_ready", gauge, "", "Whether the readiness endpoint answers yes.") \
+    X(LOG_LINES, "sluice_log_lines_total", counter, "level", "Log lines written, suppressed repetitions included.") \
+    X(CPU_SECONDS, "process_cpu_seconds_total", counter, "", "Total user and system CPU time spent in seconds.") \
+    X(RESIDENT_BYTES, "process_resident_memory_bytes", gauge, "", "Resident memory size in bytes.") \
+    X(VIRTUAL_BYTES, "process_virtual_memory_bytes", gauge, "", "Virtual memory size in bytes.") \
+    X(OPEN_FDS, "process_open_fds", gauge, "", "Number of open file descriptors.") \
+    X(MAX_FDS, "process_max_fds", gauge, "", "Maximum number of open file descriptors.") \
+    X(START_TIME, "process_start_time_seconds", gauge, "", "Start time of the process since unix epoch in seconds.") \
+    X(HTTP_REQUESTS, "sluice_http_requests_total", counter, "protocol,code", "Requests answered.") \
+    X(HTTP_DURATION, "sluice_http_request_duration_seconds", histogram, "protocol", "From the first byte of the request to the answer, the wait for the acknowledgement included.") \
+    X(HTTP_IN_FLIGHT, "sluice_http_requests_in_flight", gauge, "protocol", "Requests begun and not yet answered.") \
+    X(HTTP_RECEIVED_BYTES, "sluice_http_received_bytes_total", counter, "protocol,stage", "Body bytes taken in: as sent (wire) and after decoding (decoded).") \
+    X(HTTP_CONNECTIONS, "sluice_http_connections", gauge, "", "Open client connections.") \
+    X(HTTP_CONNECTIONS_LIMIT, "sluice_http_connections_limit", gauge, "", "Connections that may be open at once.") \
+    X(HTTP_CONNECTIONS_ACCEPTED, "sluice_http_connections_accepted_total", counter, "", "Connections accepted.") \
+    X(HTTP_THROTTLED, "sluice_http_throttled_total", counter, "reason", "Requests answered 429, 503 or 507, by what was exhausted.") \
+    X(HTTP_TIMEOUTS, "sluice_http_timeouts_total", counter, "phase", "Requests given up while reading, waiting for the acknowledgement or writing.") \
+    X(INSERTS, "sluice_inserts_total", counter, "protocol,ack", "Inserts acknowledged, by level.") \
+    X(ROWS_WRITTEN, "sluice_rows_written_total", counter, "table", "Rows that the sink confirmed.") \
+    X(ROWS_DUPLICATE, "sluice_rows_duplicate_total", counter, "table", "Rows dropped because their token was known.") \
+    X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good: the sender's mistake.") \
+    X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
+    X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \
+    X(BUFFER_BYTES, "sluice_buffer_bytes", gauge, "table", "Bytes waiting in buffers.") \
+    X(BUFFER_INSERTS, "sluice_buffer_inserts", gauge, "table", "Inserts waiting in buffers.") \
+    X(BUFFER_OLDEST_AGE, "sluice_buffer_oldest_row_age_seconds", gauge, "table", "Age of the oldest row that the sink has not confirmed.") \
+    X(MEMORY_BYTES, "sluice_memory_bytes", gauge, "area", "Memory reserved from the budget.") \
+    X(MEMORY_LIMIT, "sluice_memory_limit_bytes", gauge, "", "The memory budget.") \
+    X(FLUSHES, "sluice_flushes_total", counter, "trigger", "Batches sealed, by what made them due.") \
+    X(FLUSH_ROWS, "sluice_flush_rows", histogram, "sink", "Rows in a batch.") \
+    X(FLUSH_INSERTS, "sluice_flush_inserts", histogram, "sink", "Inserts that shared a batch.") \
+    X(FLUSH_DURATION, "sluice_flush_duration_seconds", histogram, "sink", "From sealing a batch to its verdict.") \
+    X(FLUSH_FAILURES, "sluice_flush_failures_total", counter, "sink,outcome", "Attempts that failed: to be retried, rejected, or unknown.") \
+    X(DISK_FREE_BYTES, "sluice_disk_free_bytes", gauge, "dir", "Free bytes on the file system of a directory.") \
+    X(DISK_ERRORS, "sluice_disk_errors_total", counter, "op", "Disk operations that failed.") \
+    X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \
+    X(RECOVERY_SECONDS, "sluice_recovery_duration_seconds", gauge, "", "Time that the last start spent on recovery.") \
+    X(DEAD_LETTERS, "sluice_dead_letters", gauge, "table", "Letters kept.") \
+    X(DEAD_LETTER_BYTES, "sluice_dead_letter_bytes", gauge, "", "Bytes used by dead letters.") \
+    X(DEAD_LETTER_LIMIT, "sluice_dead_letter_limit_bytes", gauge, "", "Bytes that dead letters may use.") \
+    X(DEAD_LETTERS_ADDED, "sluice_dead_letters_added_total", counter, "reason", "Letters written.") \
+    X(DEAD_LETTER_REPLAYS, "sluice_dead_letter_replays_total", counter, "verdict", "Letters replayed, by what came of it.") \
+    X(PARTS, "sluice_parts", gauge, "table,state", "Parts: active, old (waiting for removal), damaged.") \
+    X(PARTS_PARTITION_MAX, "sluice_parts_partition_max", gauge, "table", "Active parts in the fullest partition; compare with parts_to_throw_insert.") \
+    X(TABLE_ROWS, "sluice_table_rows", gauge, "table", "Rows in active parts.") \
+    X(TABLE_BYTES, "sluice_table_bytes", gauge, "table", "Bytes of active parts.") \
+    X(PARTS_WRITTEN, "sluice_parts_written_total", counter, "origin", "Parts written by flushes and by merges.") \
+    X(MERGES_RUNNING, "sluice_merges_running", gauge, "", "Merges at work.") \
+    X(MERGES, "sluice_merges_total", counter, "outcome", "Merges finished.") \
+    X(MERGE_DURATION, "sluice_merge_duration_seconds", histogram, "", "Time of one merge.") \
+    X(MERGE_ROWS, "sluice_merge_rows_total", counter, "", "Rows rewritten by merges.") \
+    X(QUERIES, "sluice_queries_total", counter, "outcome", "SELECT statements finished.") \
+    X(QUERY_DURATION, "sluice_query_duration_seconds", histogram, "", "Time of one SELECT.") \
+    X(WORKER_BUSY, "sluice_worker_busy_seconds_total", counter, "worker", "Time threads of a kind spent working; divide by their number for utilisation.") \
+    X(WORKER_THREADS, "sluice_worker_threads", gauge, "worker", "Threads of a kind.") \
+    X(METRICS_SERIES, "sluice_metrics_series", gauge, "", "Series on this page.") \
+    X(METRICS_OVERFLOW, "sluice_metrics_label_overflow_total", counter, "label", "Observations counted under other because a label had too many values.")
+/* clang-format on */
+#endif

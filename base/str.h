@@ -1,0 +1,67 @@
+/* str.h: a borrowed run of bytes, passed by value and never freed. Not NUL-terminated; may hold any byte. */
+#ifndef SLUICE_BASE_STR_H
+#define SLUICE_BASE_STR_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct str {
+    const char *data;
+    size_t len;
+};
+
+#define STR(literal) ((struct str){ "" literal, sizeof(literal) - 1 })
+#define STR_EMPTY ((struct str){ "", 0 })
+#define STR_FMT "%.*s"
+#define STR_ARG(s) (int)((s).len > 2000 ? 2000 : (s).len), (s).data
+
+static inline struct str str_make(const void *data, size_t len)
+{
+    return (struct str){ (const char *)data, len };
+}
+static inline struct str str_of(const char *text)
+{
+    return text == NULL ? STR_EMPTY : str_make(text, strlen(text));
+}
+static inline bool str_eq(struct str a, struct str b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+static inline bool str_is(struct str a, const char *text)
+{
+    return str_eq(a, str_of(text));
+}
+/* The part from byte `from` on, cut to what is there. */
+static inline struct str str_from(struct str s, size_t from)
+{
+    return from >= s.len ? str_make(s.data + s.len, 0) : str_make(s.data + from, s.len - from);
+}
+static inline struct str str_sub(struct str s, size_t from, size_t len)
+{
+    s = str_from(s, from);
+    return str_make(s.data, len < s.len ? len : s.len);
+}
+
+bool str_eq_nocase(struct str a, struct str b); /* ASCII case only */
+int str_cmp(struct str a, struct str b);        /* bytewise, shorter first; <0, 0, >0 */
+bool str_starts(struct str s, struct str prefix);
+bool str_starts_nocase(struct str s, struct str prefix);
+bool str_ends(struct str s, struct str suffix);
+struct str str_trim(struct str s); /* ASCII white space at both ends */
+enum { STR_NONE = -1 };
+ptrdiff_t str_find_char(struct str s, char c);       /* index or STR_NONE */
+ptrdiff_t str_find(struct str s, struct str needle); /* index or STR_NONE */
+
+/* Takes the piece before the next `sep` (or all of it) off *rest. False when nothing is left: "a,,b" gives 3 pieces,
+ * "" none. *piece points into *rest. */
+bool str_cut(struct str *rest, char sep, struct str *piece);
+
+/* Whole text as a decimal number; false on empty, other bytes or overflow. */
+bool str_to_u64(struct str s, uint64_t *out);
+bool str_to_i64(struct str s, int64_t *out);
+bool str_to_double(struct str s, double *out); /* C locale, nearest */
+
+/* A text that looks like a typing slip of one of the candidates: the closest within 3 edits, or STR_EMPTY. */
+struct str str_closest(struct str s, const struct str *candidates, size_t count);
+#endif

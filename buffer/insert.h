@@ -1,0 +1,53 @@
+/* insert.h: one client's request to store rows, from admission to its verdict. Owned by whoever holds it; the verdict
+ * goes to `done`, exactly once. */
+#ifndef SLUICE_BUFFER_INSERT_H
+#define SLUICE_BUFFER_INSERT_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/list.h"
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "buffer/shape.h"
+
+enum ack_level { ACK_NONE, ACK_BUFFERED, ACK_SPOOLED, ACK_STORED };
+const char *ack_name(enum ack_level level); /* "buffered", ... */
+
+enum insert_outcome { INSERT_PENDING, INSERT_STORED, INSERT_DUPLICATE, INSERT_REJECTED, INSERT_UNKNOWN };
+
+struct insert {
+    struct list link;    /* in a buffer or batch */
+    struct shape *shape; /* a reference */
+    char *body;          /* owned; decoded, without the statement */
+    size_t body_bytes;
+    char query_id[64];
+    char peer[64];
+    char *token;         /* owned; explicit, or made at admission ("" never) */
+    bool token_given;    /* the client gave it: it deduplicates */
+    uint64_t letter_id;  /* replay of that letter; 0 otherwise */
+    uint64_t arrival_ns; /* monotonic */
+    int64_t arrival_wall_ns;
+    char batch_id[UUID_TEXT_BYTES]; /* set by buffers_put */
+
+    /* Verdict, set by sink or flusher before done is called. */
+    enum insert_outcome outcome;
+    struct err err; /* REJECTED and UNKNOWN */
+    uint64_t error_row;
+    char error_column[64];
+    uint64_t rows, rows_bytes; /* written, or dropped as a duplicate */
+    uint64_t fields_skipped;
+    bool letter_written; /* it became a dead letter */
+
+    /* Called once, from a flusher thread, under no lock; must not block. NULL for nobody waits. After it the insert is
+     * freed by the caller of done. */
+    void (*done)(void *context, const struct insert *insert);
+    void *context;
+};
+
+/* Takes over body. */
+struct insert *insert_new(struct shape *shape, char *body, size_t body_bytes);
+void insert_free(struct insert *insert);         /* NULL is fine; does not call done */
+size_t insert_cost(const struct insert *insert); /* bytes it holds in memory */
+#endif

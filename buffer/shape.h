@@ -1,0 +1,56 @@
+/* shape.h: what lets two inserts share a batch: database, table, column list, format, user, and the settings that
+ * change how bytes become rows or when and where they go. Immutable, counted by reference. */
+#ifndef SLUICE_BUFFER_SHAPE_H
+#define SLUICE_BUFFER_SHAPE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "format/format_settings.h"
+#include "format/rows.h"
+
+struct shape_setting {
+    struct str name, value;
+};
+/* When a buffer of this shape is due; ClickHouse's settings. */
+struct shape_limits {
+    uint64_t bytes_max;                /* async_insert_max_data_size */
+    uint64_t inserts_max;              /* async_insert_max_query_number */
+    uint64_t wait_ns_min, wait_ns_max; /* async_insert_busy_timeout_min_ms, _max_ms */
+    bool adaptive;                     /* async_insert_use_adaptive_busy_timeout */
+};
+struct shape {
+    struct str key; /* canonical bytes; equal keys = equal shapes */
+    struct str database, table;
+    const struct str *columns; /* as the statement listed them; 0: all */
+    size_t columns_count;
+    const struct row_format *format;
+    struct str user;
+    const struct shape_setting *settings; /* sorted by name; defaults left out */
+    size_t settings_count;
+    struct format_settings format_settings; /* made from settings */
+    bool deduplicate;                       /* deduplicate_insert and window: content identity allowed */
+    struct shape_limits limits;
+    struct str query; /* canonical statement without data, for system tables and letters */
+    int refs;         /* atomic */
+};
+
+struct shape_spec { /* borrowed; shape_new copies */
+    struct str database, table, user;
+    const struct str *columns;
+    size_t columns_count;
+    const struct row_format *format;
+    const struct shape_setting *settings; /* any order; only those that matter, later ones win */
+    size_t settings_count;
+    bool deduplicate;
+    struct shape_limits limits;
+};
+/* Errors: those of format_settings_set. */
+must_use bool shape_new(const struct shape_spec *spec, struct shape **shape, struct err *err);
+struct shape *shape_ref(struct shape *shape);
+void shape_unref(struct shape *shape);
+/* Volatile settings (query_id, log_comment, tokens, wait_*, http_*, output_*, ...) never belong to the key. */
+bool shape_setting_matters(struct str name);
+#endif

@@ -1,0 +1,82 @@
+/* dlq.h: the dead letters: inserts that could not be stored, kept so that people can work with them.
+ *
+ * One interface, two keepers: dlq_lmdb (survives crashes) and dlq_mem (tests). A letter is durable when dlq_add returns
+ * true. Nothing leaves but by drop, cap or replay. Any thread. */
+#ifndef SLUICE_DLQ_DLQ_H
+#define SLUICE_DLQ_DLQ_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/rng.h"
+#include "base/str.h"
+
+struct letter_setting {
+    struct str name, value;
+};
+struct letter {
+    uint64_t id; /* given by the keeper; rises; printed as 16 hex digits */
+    int64_t first_wall_ns, last_wall_ns;
+    struct str database, table, format, user, peer;
+    struct str query;                      /* the statement without data, canonical */
+    struct str columns;                    /* column list as text "(a, b)", or empty */
+    const struct letter_setting *settings; /* that were in the shape */
+    size_t settings_count;
+    int code;
+    struct str reason; /* <= 4 KiB */
+    uint64_t row;      /* from 1; 0 unknown */
+    struct str column; /* empty unknown */
+    uint32_t attempts;
+    struct str token; /* the original token, made up where the client gave none */
+    bool token_given;
+    struct str body; /* decoded bytes as received; empty in listings */
+    uint64_t body_bytes;
+};
+
+struct dlq_stats {
+    uint64_t letters, bytes, bytes_max, damaged;
+    int64_t oldest_wall_ns;
+};
+
+struct dlq {
+    bool (*add)(struct dlq *dlq, struct letter *letter, struct err *err); /* sets letter->id */
+    /* Letters after the given id, without bodies, in order of id, at most max; strings live in arena. */
+    bool (*list)(struct dlq *dlq, uint64_t after_id, size_t max, struct arena *arena, struct letter **letters,
+                 size_t *count, struct err *err);
+    /* One letter with its body. Errors: FILE_DOESNT_EXIST (107) when there is none. */
+    bool (*get)(struct dlq *dlq, uint64_t id, struct arena *arena, struct letter *letter, struct err *err);
+    bool (*drop)(struct dlq *dlq, uint64_t id, struct err *err);
+    /* Another failed attempt: new reason, attempts + 1, last time. */
+    bool (*note_attempt)(struct dlq *dlq, uint64_t id, const struct letter *outcome, struct err *err);
+    void (*stats)(struct dlq *dlq, struct dlq_stats *stats);
+    /* Bounded housekeeping (age cap, stale readers); returns when to run again. */
+    uint64_t (*step)(struct dlq *dlq, uint64_t now_ns);
+    void (*close)(struct dlq *dlq);
+};
+#define dlq_add(dlq, letter, err) ((dlq)->add((dlq), (letter), (err)))
+#define dlq_list(dlq, after, max, arena, letters, count, err)                                                          \
+    ((dlq)->list((dlq), (after), (max), (arena), (letters), (count), (err)))
+#define dlq_get(dlq, id, arena, letter, err) ((dlq)->get((dlq), (id), (arena), (letter), (err)))
+#define dlq_drop(dlq, id, err) ((dlq)->drop((dlq), (id), (err)))
+#define dlq_note_attempt(dlq, id, outcome, err) ((dlq)->note_attempt((dlq), (id), (outcome), (err)))
+#define dlq_get_stats(dlq, stats_) ((dlq)->stats((dlq), (stats_)))
+#define dlq_step(dlq, now_ns) ((dlq)->step((dlq), (now_ns)))
+
+struct dlq_options {
+    struct fs *fs; /* for bodies that are files of their own, and moving a bad environment aside */
+    struct clock *clock;
+    const char *dir;                 /* DATA/dlq; made if missing */
+    const char *damaged_dir;         /* DATA/damaged */
+    uint64_t bytes_max, letters_max; /* at the cap dlq_add fails with NOT_ENOUGH_SPACE, or the oldest go */
+    uint64_t age_ns_max;             /* 0 = none */
+    bool drop_oldest;
+};
+/* An environment that does not open is moved to damaged_dir and counted; the new one is empty. */
+must_use bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq, struct err *err);
+struct dlq *dlq_mem_new(struct clock *clock, uint64_t bytes_max);
+void dlq_close(struct dlq *dlq); /* NULL is fine */
+#endif

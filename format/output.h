@@ -1,0 +1,29 @@
+/* output.h: a block becomes the body of an answer: TabSeparated, JSON, CSV and their kin. */
+#ifndef SLUICE_FORMAT_OUTPUT_H
+#define SLUICE_FORMAT_OUTPUT_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "format/block.h"
+#include "format/format_settings.h"
+
+struct output_format {
+    const char *name;        /* canonical; X-ClickHouse-Format says header_name */
+    const char *header_name; /* "TSV" for TabSeparated, as 26.7 says */
+    const char *content_type;
+};
+struct output_info { /* what the JSON formats tell about the query */
+    uint64_t rows_read, bytes_read, elapsed_ns;
+    uint64_t rows_before_limit;
+};
+
+/* By name or alias, ignoring case. Errors: UNKNOWN_FORMAT. */
+must_use bool output_format_find(struct str name, const struct output_format **format, struct err *err);
+/* Errors: TOO_MANY_ROWS_OR_BYTES when out meets its limit. */
+must_use bool output_write(const struct output_format *format, const struct block *block,
+                           const struct output_info *info, const struct format_settings *settings, struct strbuf *out,
+                           struct err *err);
+#endif

@@ -1,0 +1,95 @@
+/* parquet.h: Parquet files, written from blocks and read into blocks.
+ *
+ * Source of the format: the public Parquet specification (parquet-format, Thrift definition and companion pages). What
+ * is written is a subset that every common reader takes; what is read is checked byte by byte, since files may be
+ * hostile. No disk here: bytes go out and come in through callbacks. */
+#ifndef SLUICE_FORMAT_PARQUET_H
+#define SLUICE_FORMAT_PARQUET_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/hash.h"
+#include "base/str.h"
+#include "format/block.h"
+#include "format/schema.h"
+
+enum parquet_profile { PARQUET_LAKE, PARQUET_NATIVE };
+enum parquet_codec {
+    PARQUET_UNCOMPRESSED = 0,
+    PARQUET_SNAPPY = 1,
+    PARQUET_GZIP = 2,
+    PARQUET_ZSTD = 6,
+    PARQUET_LZ4_RAW = 7
+};
+
+struct parquet_kv {
+    struct str key, value;
+};
+
+/* ---- writing ---- */
+struct parquet_options {
+    enum parquet_profile profile;
+    enum parquet_codec codec;
+    int level;                  /* zstd level; 0 = 1 */
+    const size_t *sort_columns; /* leading plain columns of the sorting key */
+    size_t sort_columns_count;
+    uint64_t row_group_rows; /* 0 = 131072 */
+};
+struct parquet_writer;
+
+/* Called with the file's bytes in order. False (with err) stops the writer. */
+typedef bool parquet_write_fn(void *context, struct str bytes, struct err *err);
+
+/* schema is referenced; its types decide the Parquet types. */
+struct parquet_writer *parquet_writer_new(struct schema *schema, const struct parquet_options *options,
+                                          parquet_write_fn *write, void *context);
+void parquet_writer_free(struct parquet_writer *w);
+/* Adds rows in their final order. Writes row groups as they fill. */
+must_use bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err);
+/* Last row group, indexes, footer with the given key-value metadata, and sluice.schema, sluice.format, sluice.check,
+ * which the writer makes itself. Nothing may be added after. */
+must_use bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv, size_t kv_count,
+                                    struct err *err);
+
+/* ---- reading ---- */
+typedef bool parquet_read_fn(void *context, uint64_t offset, void *out, size_t bytes, struct err *err);
+
+struct parquet_stats {     /* of one column in one row group, or of one page; bounds as cells of the column's type */
+    bool known;            /* min and max hold */
+    const void *min, *max; /* fixed width: type_width bytes */
+    struct str min_str, max_str; /* String: may be cut; still bounds */
+    uint64_t nulls;
+    bool nulls_known;
+};
+struct parquet_row_group {
+    uint64_t rows;
+    uint64_t bytes; /* compressed */
+};
+struct parquet_file;
+
+/* Reads and checks the footer (sluice.check of it included when present). With schema NULL the file must carry
+ * sluice.schema. Errors: CORRUPTED_DATA with the place, NOT_IMPLEMENTED for encrypted files. */
+must_use bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
+                           struct err *err);
+void parquet_close(struct parquet_file *file);
+struct schema *parquet_schema(const struct parquet_file *file); /* lent: lives with the file unless referenced */
+uint64_t parquet_rows(const struct parquet_file *file);
+size_t parquet_row_groups(const struct parquet_file *file);
+struct parquet_row_group parquet_row_group(const struct parquet_file *file, size_t index);
+struct str parquet_metadata(const struct parquet_file *file, struct str key); /* empty when absent */
+/* Bounds of a column (index into parquet_schema) in a row group. */
+struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_group, size_t column);
+/* Appends one column of one row group to c, whose type equals the schema's column. Every page's CRC is checked. */
+must_use bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c,
+                                  struct err *err);
+/* Bytes read so far through the callback. */
+uint64_t parquet_bytes_read(const struct parquet_file *file);
+/* Reads everything, checks sluice.check over the whole file. */
+must_use bool parquet_verify(struct parquet_file *file, struct err *err);
+
+/* Order-independent 128-bit sum of row hashes of a block's rows: equal multisets of rows have equal sums. */
+struct hash128 block_row_hash_sum(const struct block *block);
+#endif

@@ -1,0 +1,63 @@
+/* sql.h: read-only SQL over the tables and over system.*: SELECT through SQLite virtual tables on a frozen part set,
+ * and SHOW, DESCRIBE, EXISTS, EXPLAIN, USE, SET.
+ *
+ * A token-level rewriter turns ClickHouse's spellings into SQLite's; what it does not understand is an error with the
+ * place, never a wrong answer. Any thread; one statement uses one SQLite connection on the calling thread. */
+#ifndef SLUICE_STORAGE_SQL_H
+#define SLUICE_STORAGE_SQL_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "format/block.h"
+#include "format/format_settings.h"
+#include "format/insert_head.h"
+#include "storage/store.h"
+
+/* A table of system.* whose rows come from elsewhere (buffers, dead letters, settings). */
+struct sql_source {
+    const char *name;    /* "asynchronous_inserts" */
+    const char *columns; /* "query String, database String, total_bytes UInt64, ..." */
+    /* Appends the rows now; block's columns are as named. */
+    bool (*fill)(void *context, struct block *block, struct err *err);
+    void *context;
+};
+
+struct sql_limits {
+    uint64_t time_ns, rows, result_bytes, memory_bytes; /* 0 = none */
+};
+struct sql_session {
+    struct store *store;
+    const struct sql_source *sources;
+    size_t sources_count;
+    struct str database; /* current */
+    struct str user, query_id, version, display_name;
+    int64_t wall_ns;                   /* now() */
+    const struct insert_param *params; /* param_* */
+    size_t params_count;
+    const struct format_settings *settings;
+    struct sql_limits limits;
+    const atomic_bool *cancel; /* may be NULL; set by another thread: the statement ends with QUERY_WAS_CANCELLED */
+    const struct insert_setting *changed; /* settings of this request, for getSetting() */
+    size_t changed_count;
+};
+struct sql_result {
+    struct arena *arena; /* holds types and names of block */
+    struct block block;
+    bool has_block;                  /* false: a statement without a result (SET, USE) */
+    struct str format;               /* of the FORMAT clause; empty without */
+    struct insert_setting *settings; /* of the SETTINGS clause */
+    size_t settings_count;
+    struct str use_database; /* USE: the new current database */
+    uint64_t rows_read, bytes_read;
+    uint64_t parts_read, parts_skipped, row_groups_read, row_groups_skipped;
+};
+
+/* Runs one statement that only reads. On true the result is the caller's: sql_result_fini. Errors: SYNTAX_ERROR,
+ * UNKNOWN_TABLE, UNKNOWN_IDENTIFIER, UNKNOWN_FUNCTION, MEMORY_LIMIT_EXCEEDED, TIMEOUT_EXCEEDED, ... */
+must_use bool sql_run(const struct sql_session *session, struct str query, struct sql_result *result, struct err *err);
+void sql_result_fini(struct sql_result *result);
+#endif

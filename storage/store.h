@@ -1,0 +1,58 @@
+/* store.h: the data directory: all databases and tables, recovery, DDL, and the steps of background work.
+ *
+ * DATA/FORMAT, LOCK, tables/DB/TABLE/..., damaged/: docs/FILES.md. Any thread. */
+#ifndef SLUICE_STORAGE_STORE_H
+#define SLUICE_STORAGE_STORE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/rng.h"
+#include "storage/table.h"
+
+struct store;
+
+struct store_options {
+    struct fs *fs;
+    struct clock *clock;
+    struct rng *rng;
+    const char *dir;        /* DATA; made if missing */
+    uint64_t merge_threads; /* merges at once; 0 = none */
+};
+enum store_open_failure { STORE_OPEN_ERROR, STORE_OPEN_LOCKED, STORE_OPEN_FORMAT };
+
+/* Takes the lock, checks FORMAT, recovers every table. Damaged parts are set aside and counted, never a failure. On
+ * failure *why says which exit status fits. */
+must_use bool store_open(const struct store_options *options, struct store **store, enum store_open_failure *why,
+                         struct err *err);
+/* Cancels merges, closes everything. No table may be referenced. */
+void store_close(struct store *store);
+const char *store_dir(const struct store *store);
+uint64_t store_damaged(const struct store *store); /* files set aside, this start and before */
+
+/* Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
+must_use bool store_table(struct store *store, struct str database, struct str name, struct table **table,
+                          struct err *err);
+bool store_has_database(struct store *store, struct str database);
+/* Referenced tables, ordered by database and name; free the array after table_unref of each. database empty: all. */
+void store_tables(struct store *store, struct str database, struct table ***tables, size_t *count);
+void store_databases(struct store *store, struct arena *arena, struct str **names, size_t *count);
+
+/* Runs one DDL statement (CREATE/DROP DATABASE, CREATE/DROP/TRUNCATE/RENAME TABLE, ALTER TABLE ... ADD COLUMN,
+ * OPTIMIZE TABLE). True in *mine when it was one; else nothing happened. Drops wait for nothing: old parts go with the
+ * last reader. */
+must_use bool store_ddl(struct store *store, struct str query, struct str database, bool *mine, struct err *err);
+
+/* One bounded piece of background work. Returns the monotonic time to run again (<= now: at once).
+ * merge: picks and runs one merge, if any is due. Several threads may run it. clean: removes old parts whose time is
+ * over. */
+uint64_t store_merge_step(struct store *store, uint64_t now_ns);
+uint64_t store_clean_step(struct store *store, uint64_t now_ns);
+/* Makes running merges stop at the next row group, and no new ones start. */
+void store_cancel_merges(struct store *store);
+/* Called (from any thread, under no lock) when a commit made a merge likely. */
+void store_on_merge_wanted(struct store *store, void (*wake)(void *context), void *context);
+#endif

@@ -1,0 +1,67 @@
+/* table.h: one table: its parts, inserts into it, snapshots of it, its merges.
+ *
+ * Threads: any function, any thread. Readers take a frozen part set and hold no lock. Commits of one table are ordered
+ * by LOCK_WRITE; encoding happens outside it. */
+#ifndef SLUICE_STORAGE_TABLE_H
+#define SLUICE_STORAGE_TABLE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/rng.h"
+#include "format/block.h"
+#include "storage/ddl.h"
+#include "storage/part.h"
+
+struct table;
+
+struct table *table_ref(struct table *table);
+void table_unref(struct table *table);
+/* Lent: valid while the table is referenced (ALTER makes a new one and keeps the old). */
+const struct table_def *table_def(struct table *table);
+struct str table_full_name(struct table *table); /* "db.name", for messages and labels */
+
+/* One insert's share of a block: rows [row_first, row_first + rows). */
+struct table_member {
+    size_t row_first, rows;
+    struct str token;       /* explicit token; empty without */
+    struct hash128 content; /* hash of its values, where content_known */
+    bool content_known;
+    /* set by table_insert */
+    bool duplicate; /* known identity: its rows were dropped, which is success */
+    bool failed;    /* err says why; none of its rows was stored */
+    struct err err;
+    uint64_t rows_written;
+};
+
+/* Stores the rows of all members that do not fail: drops duplicates by token (also among the members), checks partition
+ * limits per member, splits by partition, sorts, writes one part per partition, commits. When it returns true the rows
+ * of every member that neither failed nor was a duplicate are in synced parts and visible to new snapshots. False:
+ * nothing of this call is or will be visible, or err's verdict is ERR_UNKNOWN. block's columns are the schema's.
+ * Errors: TOO_MANY_PARTS, NOT_ENOUGH_SPACE, TABLE_IS_DROPPED, disk errors. */
+must_use bool table_insert(struct table *table, const struct schema *schema, struct block *block,
+                           struct table_member *members, size_t members_count, struct err *err);
+
+/* True when the token is known now: an answer before any work. */
+bool table_knows_token(struct table *table, struct str token);
+/* How long an insert has to be delayed for the number of parts, or TOO_MANY_PARTS. */
+must_use bool table_check_parts(struct table *table, uint64_t *delay_ns, struct err *err);
+
+/* A frozen set of the active parts. Release with part_set_unref. */
+struct part_set *table_snapshot(struct table *table);
+
+struct table_part_info { /* one row of system.parts */
+    struct part *part;   /* referenced */
+    bool active;
+};
+/* Active and old parts; free the array after unref of each. */
+void table_parts(struct table *table, struct table_part_info **parts, size_t *count);
+
+struct table_stats {
+    uint64_t rows, bytes, parts_active, parts_old, parts_partition_max, tokens;
+};
+void table_get_stats(struct table *table, struct table_stats *stats);
+#endif
