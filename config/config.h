@@ -1,0 +1,75 @@
+/* config.h: text, environment and arguments become a checked struct config.
+ *
+ * Order: defaults < file < environment SLUICE__* < flags. Everything unknown or out of range is an error that names
+ * file, line and column (or the variable, or the flag) and what would be right. Only gateway/ and the programs read it.
+ */
+#ifndef SLUICE_CONFIG_CONFIG_H
+#define SLUICE_CONFIG_CONFIG_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+#include "config/settings.h"
+
+enum config_grant { GRANT_INSERT = 1, GRANT_READ = 2, GRANT_ADMIN = 4 };
+
+struct config_user {
+    struct str name;
+    struct str password;      /* "sha256:HEX"; empty: no password */
+    unsigned grants;          /* enum config_grant, or-ed */
+    const struct str *tables; /* patterns "db.table", "db.*"; count 0: all */
+    size_t tables_count;
+};
+
+#define CONFIG_FIELD_TEXT struct str
+#define CONFIG_FIELD_BYTES uint64_t
+#define CONFIG_FIELD_NS uint64_t
+#define CONFIG_FIELD_SECONDS uint64_t /* held in nanoseconds */
+#define CONFIG_FIELD_MS uint64_t      /* held in nanoseconds */
+#define CONFIG_FIELD_COUNT uint64_t
+#define CONFIG_FIELD_UINT uint64_t
+#define CONFIG_FIELD_BOOL bool
+#define CONFIG_FIELD_ENUM int
+
+struct config {
+    struct arena *arena; /* holds all text */
+#define X(kind, field, name, value, least, most, reload, help) CONFIG_FIELD_##kind field;
+    CONFIG_SETTINGS(X)
+#undef X
+    const struct config_user *users; /* count 0: user `default` without password, loopback only */
+    size_t users_count;
+    const char *origins[64]; /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
+};
+
+struct config_arguments { /* of sluiced */
+    const char *file;     /* --config; NULL: /etc/sluice/sluice.yaml where it exists */
+    const char *port_file;
+    bool check, version, help;
+};
+
+/* Problems, one a line ("FILE:LINE:COL: message (did you mean x?)"), are appended to problems; false when there is any.
+ * On true *config is the caller's. environ may be NULL. argv without the program's name. */
+must_use bool config_load(int argc, char *const *argv, char *const *environ_, struct config **config,
+                          struct config_arguments *arguments, struct strbuf *problems);
+void config_free(struct config *config);
+
+/* Number of settings, and one of them as text, for system.settings and --help. */
+size_t config_settings_count(void);
+struct config_setting_info {
+    const char *name, *type, *default_text, *help;
+    bool reloadable;
+};
+struct config_setting_info config_setting_info(size_t index);
+void config_setting_text(const struct config *config, size_t index, struct strbuf *out);
+void config_help(struct strbuf *out);         /* `sluiced --help` */
+void config_default_file(struct strbuf *out); /* config/sluice.yaml */
+
+/* ClickHouse's setting names that are accepted without a meaning here (all of 26.x). */
+bool config_is_engine_setting(struct str name);
+/* The closest known setting name for "Maybe you meant", or empty. */
+struct str config_closest_setting(struct str name);
+#endif

@@ -1,0 +1,54 @@
+/* settings.h: every setting of the daemon once. The table makes struct config, its defaults, the parser, the check,
+ * `sluiced --help`, config/sluice.yaml and system.settings. */
+#ifndef SLUICE_CONFIG_SETTINGS_H
+#define SLUICE_CONFIG_SETTINGS_H
+
+/* X(kind, field, name, default, least, most, reloadable, help)
+ * kinds: TEXT; BYTES and NS take a unit ("64MiB", "500ms") except where 0; UINT; BOOL; ENUM, whose help begins with the
+ * alternatives "a|b|c: ". Settings that carry ClickHouse's own names keep ClickHouse's units (SECONDS: bare seconds,
+ * MS: bare milliseconds; both held in nanoseconds; COUNT: a bare number of bytes or inserts). */
+/* clang-format off */
+#define CONFIG_SETTINGS(X) \
+    X(TEXT,  listen,              "listen",              "127.0.0.1:8124", 0, 0, false, "Address of the data port, HOST:PORT; port 0 takes any free one.") \
+    X(TEXT,  admin_listen,        "admin_listen",        "127.0.0.1:8125", 0, 0, false, "Address of the admin port: health, metrics, flush.") \
+    X(TEXT,  data_dir,            "data_dir",            "/var/lib/sluice", 0, 0, false, "Directory of everything that is kept.") \
+    X(ENUM,  log_level,           "log.level",           "info", 0, 3, true, "debug|info|warn|error: The least level that is written.") \
+    X(ENUM,  log_format,          "log.format",          "auto", 0, 2, false, "auto|logfmt|json: auto writes logfmt to a terminal, JSON elsewhere.") \
+    X(BYTES, memory_max,          "memory.max",          "0", 0, 1ull << 46, false, "Budget for all that grows with input; 0 takes a quarter of the machine (or of its cgroup), at most 2GiB.") \
+    X(UINT,  http_threads,        "http.threads",        "0", 0, 64, false, "Polling threads of the data port; 0 takes one per core, at most 4.") \
+    X(BYTES, http_pool,           "http.pool",           "32KiB", 8192, 1048576, false, "Memory of one connection for its URL, headers and one piece of body.") \
+    X(UINT,  http_connections,    "http.connections",    "0", 0, 1000000, false, "Connections at once; 0 takes what descriptors and memory allow.") \
+    X(BYTES, http_body_max,       "http.body_max",       "256MiB", 1, 1ull << 40, true, "Largest body of one request as sent.") \
+    X(BYTES, http_decoded_max,    "http.decoded_max",    "512MiB", 1, 1ull << 40, true, "Largest body of one request after decompression.") \
+    X(UINT,  http_ratio_max,      "http.ratio_max",      "1000", 1, 1000000, true, "Largest ratio of decompressed to compressed bytes, after the first MiB.") \
+    X(NS,    http_header_timeout, "http.header_timeout", "10s", 1000000, 3600000000000ull, true, "Time for a request's headers.") \
+    X(NS,    http_idle_timeout,   "http.idle_timeout",   "30s", 1000000000, 3600000000000ull, false, "Time that an idle connection stays open.") \
+    X(NS,    http_request_timeout,"http.request_timeout","300s", 1000000000, 86400000000000ull, true, "Time for a whole body to arrive.") \
+    X(UINT,  http_waiters,        "http.waiters",        "8192", 1, 1000000, true, "Inserts that may wait for their flush at once, per polling thread.") \
+    X(UINT,  buffers_max,         "buffers.max",         "10000", 1, 10000000, false, "Live buffers; beyond it the least useful is flushed early.") \
+    X(UINT,  flush_threads,       "flush.threads",       "2", 1, 64, false, "Threads that write batches.") \
+    X(UINT,  flush_attempts,      "flush.attempts",      "10", 1, 1000000, true, "Attempts at a batch before its inserts are refused or become dead letters.") \
+    X(NS,    flush_retry_min,     "flush.retry_min",     "100ms", 1000000, 3600000000000ull, true, "First pause before a batch is tried again.") \
+    X(NS,    flush_retry_max,     "flush.retry_max",     "30s", 1000000, 3600000000000ull, true, "Longest pause before a batch is tried again.") \
+    X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
+    X(BYTES, dlq_bytes_max,       "dlq.bytes_max",       "1GiB", 1048576, 12ull << 30, false, "Space for dead letters.") \
+    X(UINT,  dlq_letters_max,     "dlq.letters_max",     "1000000", 1, 1000000000, false, "Number of dead letters.") \
+    X(NS,    dlq_age_max,         "dlq.age_max",         "0", 0, 9000000000000000000ull, false, "Age at which dead letters are dropped; 0 is never.") \
+    X(ENUM,  dlq_full,            "dlq.full",            "refuse", 0, 1, false, "refuse|drop_oldest: What happens when there is no room for another letter.") \
+    X(NS,    sql_time_max,        "sql.time_max",        "60s", 1000000, 86400000000000ull, true, "Longest SELECT.") \
+    X(BYTES, sql_memory_max,      "sql.memory_max",      "1GiB", 1048576, 1ull << 40, true, "Memory of one SELECT.") \
+    X(BYTES, sql_result_max,      "sql.result_max",      "256MiB", 1024, 1ull << 40, true, "Largest answer of one SELECT.") \
+    X(NS,    shutdown_deadline,   "shutdown.deadline",   "60s", 1000000, 3600000000000ull, true, "Time from SIGTERM in which everything is flushed and answered.") \
+    X(BOOL,  metrics,             "sluice_metrics",      "true", 0, 1, true, "Whether /metrics is served on the data port too.") \
+    X(TEXT,  display_name,        "display_name",        "", 0, 0, false, "Name in X-ClickHouse-Server-Display-Name; empty takes the host's.") \
+    X(BOOL,  async_insert,        "async_insert",        "true", 0, 1, true, "Batch inserts that do not say otherwise.") \
+    X(BOOL,  wait_for_async_insert, "wait_for_async_insert", "true", 0, 1, true, "Answer when the rows are stored, for inserts that do not say otherwise.") \
+    X(SECONDS, wait_for_async_insert_timeout, "wait_for_async_insert_timeout", "120", 1, 86400, true, "Seconds that an answer may wait.") \
+    X(COUNT, async_insert_max_data_size, "async_insert_max_data_size", "10485760", 1, 1ull << 40, true, "Bytes at which a buffer is flushed.") \
+    X(COUNT, async_insert_max_query_number, "async_insert_max_query_number", "450", 1, 100000000, true, "Inserts at which a buffer is flushed.") \
+    X(MS,    async_insert_busy_timeout_min_ms, "async_insert_busy_timeout_min_ms", "50", 1, 3600000, true, "Shortest wait of a buffer's first insert, in milliseconds.") \
+    X(MS,    async_insert_busy_timeout_max_ms, "async_insert_busy_timeout_max_ms", "200", 1, 3600000, true, "Longest wait of a buffer's first insert, in milliseconds.") \
+    X(BOOL,  async_insert_use_adaptive_busy_timeout, "async_insert_use_adaptive_busy_timeout", "true", 0, 1, true, "Choose the wait between the two from the load.") \
+    X(BOOL,  deduplicate_insert,  "deduplicate_insert",  "true", 0, 1, true, "Recognise repeated inserts (ClickHouse's values enable and disable are taken too).")
+/* clang-format on */
+#endif
