@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 
 struct insert_setting {
     struct str name, value; /* value unquoted */
@@ -38,8 +39,13 @@ struct insert_head {
 bool insert_head_matches(struct str query);
 
 /* query is the statement's text: URL parameter, newline, and the start of the body (up to max_query_size bytes of it).
- * Everything in *head lives in arena or borrows from query. Errors: SYNTAX_ERROR (62) with the place,
- * UNKNOWN_QUERY_PARAMETER, NOT_IMPLEMENTED for INTO FUNCTION and FROM INFILE. */
+ * Everything in *head lives in arena or borrows from query. A setting given as DEFAULT is left out; a Bool named alone
+ * is "1". Errors: SYNTAX_ERROR (62) with the place, UNKNOWN_QUERY_PARAMETER and BAD_QUERY_PARAMETER, DUPLICATE_COLUMN
+ * for a name beside a *, NOT_IMPLEMENTED for INTO FUNCTION, FROM INFILE and COLUMNS(...). On failure *head is as it
+ * was. */
 must_use bool insert_head_parse(struct str query, const struct insert_param *params, size_t params_count,
                                 struct arena *arena, struct insert_head *head, struct err *err);
+
+/* The statement in one spelling, without data and (is_select) without the SELECT; parsing it gives an equal head. */
+void insert_head_print(const struct insert_head *head, struct strbuf *out);
 #endif

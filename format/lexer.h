@@ -12,7 +12,7 @@ enum token_kind {
     TOKEN_END,
     TOKEN_WORD,        /* bare identifier or keyword */
     TOKEN_QUOTED_NAME, /* `name` or "name" */
-    TOKEN_STRING,      /* 'text', with escapes, or $tag$heredoc$tag$ */
+    TOKEN_STRING,      /* 'text' with escapes, $tag$heredoc$tag$, x'hex', b'bits' */
     TOKEN_NUMBER,      /* 12, 0x1f, 1.5e3, .5, 1_000 */
     TOKEN_SYMBOL,      /* one of ( ) [ ] { } , ; . : ? @ + - * / % = != <> < <= > >= || :: -> == <=> */
     TOKEN_ERROR        /* an unclosed quote or comment, a byte that starts nothing */
@@ -25,14 +25,16 @@ struct token {
     bool space_before; /* white space or a comment stood before it */
 };
 
+/* To look ahead or come back, copy the struct. */
 struct lexer {
     struct str query;
     size_t at;
+    bool after_dot, after_operand; /* what the last token was: tells the dot of t.1 from the number .1 */
 };
 
 void lexer_init(struct lexer *lexer, struct str query);
-/* The next token; white space and comments (--, #, nested block ones as the engine) are passed over. At the end
- * TOKEN_END. */
+/* The next token; white space and comments (--, //, # before a space, nested block ones) are passed over. At the end
+ * TOKEN_END, again and again. */
 struct token lexer_next(struct lexer *lexer);
 struct token lexer_peek(const struct lexer *lexer);
 
@@ -41,7 +43,7 @@ bool token_is_symbol(struct token token, const char *symbol);
 /* If the next token is the word (symbol), takes it. */
 bool lexer_take_word(struct lexer *lexer, const char *word);
 bool lexer_take_symbol(struct lexer *lexer, const char *symbol);
-/* A name, bare or quoted, unescaped and appended to out. Errors: SYNTAX_ERROR. */
+/* A name, bare or quoted, unescaped and appended to out; on failure nothing is taken. Errors: SYNTAX_ERROR. */
 must_use bool lexer_take_name(struct lexer *lexer, struct strbuf *out, struct err *err);
 /* The value of a string, number or quoted-name token: unescaped text appended to out. */
 must_use bool token_unquote(struct token token, struct strbuf *out, struct err *err);
