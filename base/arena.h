@@ -13,9 +13,11 @@ void arena_free(struct arena *arena);                                           
 void arena_reset(struct arena *arena);                                                 /* keeps the first block */
 void *arena_alloc(struct arena *arena, size_t bytes) __attribute__((returns_nonnull)); /* 16-byte aligned, not zeroed */
 void *arena_zalloc(struct arena *arena, size_t bytes) __attribute__((returns_nonnull)); /* zeroed */
-struct str arena_dup(struct arena *arena, struct str s);                                /* copy, NUL-terminated */
+/* The same for count items; the product is checked. */
+void *arena_zalloc_array(struct arena *arena, size_t item_bytes, size_t count) __attribute__((returns_nonnull));
+struct str arena_dup(struct arena *arena, struct str s); /* copy, NUL-terminated */
 char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 size_t arena_bytes(const struct arena *arena); /* taken from the system */
 #define ARENA_NEW(arena, type) ((type *)arena_zalloc((arena), sizeof(type)))
-#define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc((arena), sizeof(type) * (count)))
+#define ARENA_ARRAY(arena, type, count) ((type *)arena_zalloc_array((arena), sizeof(type), (count)))
 #endif

@@ -54,6 +54,7 @@
     X(81,  UNKNOWN_DATABASE,                     404, ERR_REJECT) \
     X(82,  DATABASE_ALREADY_EXISTS,              500, ERR_REJECT) \
     X(85,  FORMAT_IS_NOT_SUITABLE_FOR_INPUT,     500, ERR_REJECT) \
+    X(92,  EMPTY_DATA_PASSED,                    500, ERR_REJECT) \
     X(107, FILE_DOESNT_EXIST,                    500, ERR_REJECT) \
     X(115, UNKNOWN_SETTING,                      404, ERR_REJECT) \
     X(117, INCORRECT_DATA,                       400, ERR_REJECT) \
@@ -99,6 +100,7 @@
     X(373, SESSION_IS_LOCKED,                    500, ERR_REJECT) \
     X(374, INVALID_SESSION_TIMEOUT,              500, ERR_REJECT) \
     X(376, CANNOT_PARSE_UUID,                    400, ERR_REJECT) \
+    X(378, DATA_TYPE_CANNOT_HAVE_ARGUMENTS,      500, ERR_REJECT) \
     X(381, HTTP_LENGTH_REQUIRED,                 411, ERR_REJECT) \
     X(389, INSERT_WAS_DEDUPLICATED,              500, ERR_REJECT) \
     X(394, QUERY_WAS_CANCELLED,                  500, ERR_REJECT) \

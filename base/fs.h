@@ -37,6 +37,7 @@ struct fs {
     bool (*append_to)(struct fs *fs, const char *path, struct fs_file **file, struct err *err); /* made if missing */
     bool (*read_at)(struct fs *fs, struct fs_file *file, uint64_t offset, void *out, size_t bytes, size_t *got,
                     struct err *err); /* less than asked only at the end of the file */
+    /* After a failed append any part of the bytes may be there. */
     bool (*append)(struct fs *fs, struct fs_file *file, struct str bytes, struct err *err);
     bool (*truncate)(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err);
     bool (*sync)(struct fs *fs, struct fs_file *file, struct err *err);
@@ -49,7 +50,8 @@ struct fs {
     bool (*rmdir)(struct fs *fs, const char *path, struct err *err);
     bool (*sync_dir)(struct fs *fs, const char *path, struct err *err);
     bool (*list)(struct fs *fs, const char *path, struct fs_names *names, struct err *err);
-    bool (*stat)(struct fs *fs, const char *path, struct fs_stat *stat, struct err *err); /* FILE_DOESNT_EXIST */
+    bool (*stat)(struct fs *fs, const char *path, struct fs_stat *stat, struct err *err); /* FILE_DOESNT_EXIST;
+                                                                     a symbolic link is FS_OTHER, not followed */
     bool (*free_bytes)(struct fs *fs, const char *path, uint64_t *bytes, struct err *err);
 };
 
@@ -84,9 +86,10 @@ void fs_discard(struct fs *fs, struct fs_file **file);
 bool fs_exists(struct fs *fs, const char *path);
 /* "DIR/PREFIXNAME" into out; false (with err) when longer than PATH_BYTES. */
 must_use bool path_join(char out[PATH_BYTES], const char *dir, const char *prefix, const char *name, struct err *err);
-/* Whole file into out; FILE_TOO_LARGE-style error above limit. */
+/* Whole file to the end of out, which is as it was on failure. TOO_MANY_BYTES above limit. */
 must_use bool fs_read_file(struct fs *fs, const char *path, size_t limit, struct strbuf *out, struct err *err);
-/* DIR/_tmp_NAME, append, sync, close, rename over DIR/NAME (replace) or to a new name, sync DIR. */
+/* DIR/_tmp_NAME, append, sync, close, rename over DIR/NAME (replace) or to a new name, sync DIR. After a failure the
+ * old file is in place, but for a failed sync of DIR, after which it may be either. */
 must_use bool fs_write_durably(struct fs *fs, const char *dir, const char *name, struct str bytes, bool replace,
                                struct err *err);
 /* Makes the directory and those above it that are missing, and syncs each directory in which one was made. */

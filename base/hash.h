@@ -28,5 +28,6 @@ void hash64_stream_free(struct hash64_stream *s);
 void hash64_stream_add(struct hash64_stream *s, struct str bytes);
 uint64_t hash64_stream_value(const struct hash64_stream *s);
 
-uint32_t crc32c(uint32_t crc, struct str bytes); /* Castagnoli; start with 0 */
+uint32_t crc32c(uint32_t crc, struct str bytes);          /* Castagnoli; start with 0 */
+uint32_t crc32c_portable(uint32_t crc, struct str bytes); /* the same without the processor's help; for tests */
 #endif

@@ -1,7 +1,9 @@
 /* log.h: one line per event to stderr, key=value, with a limit per place.
  *
  * A place (one log_* call in the source) writes at most LOG_PLACE_BURST lines in ten seconds; the rest are counted and
- * the next line that passes says "suppressed=N". Lines are cut at 1 KiB, control bytes are escaped. Any thread. */
+ * the next line that passes says "suppressed=N". Texts are cut at 1 KiB, control bytes are escaped. LOG_LOGFMT is for
+ * people: time, level, text. LOG_JSON has "time", "level", "message" and "event", the constant begin of the format,
+ * which is the same in every line of a place. Any thread; errno is kept. */
 #ifndef SLUICE_BASE_LOG_H
 #define SLUICE_BASE_LOG_H
 #include <stdatomic.h>
@@ -18,6 +20,8 @@ struct log_place {
 };
 
 void log_configure(enum log_level least, enum log_format format);
+/* "<4>" and the like before each line, for a stderr that goes to the journal. */
+void log_with_priority(bool on);
 void log_write(enum log_level level, struct log_place *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 uint64_t log_lines(enum log_level level); /* written or suppressed since the start */

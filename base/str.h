@@ -54,14 +54,15 @@ ptrdiff_t str_find_char(struct str s, char c);       /* index or STR_NONE */
 ptrdiff_t str_find(struct str s, struct str needle); /* index or STR_NONE */
 
 /* Takes the piece before the next `sep` (or all of it) off *rest. False when nothing is left: "a,,b" gives 3 pieces,
- * "" none. *piece points into *rest. */
+ * "" none, and a separator at the very end adds none. *piece points into *rest. */
 bool str_cut(struct str *rest, char sep, struct str *piece);
 
-/* Whole text as a decimal number; false on empty, other bytes or overflow. */
-bool str_to_u64(struct str s, uint64_t *out);
-bool str_to_i64(struct str s, int64_t *out);
-bool str_to_double(struct str s, double *out); /* C locale, nearest */
+/* Whole text as a decimal number; false on empty, other bytes or overflow; *out is written only on success. */
+bool str_to_u64(struct str s, uint64_t *out);  /* digits only, no sign */
+bool str_to_i64(struct str s, int64_t *out);   /* one '-' allowed */
+bool str_to_double(struct str s, double *out); /* "-1.5e3", "+.5", "2."; nearest; neither hex, inf nor nan */
 
-/* A text that looks like a typing slip of one of the candidates: the closest within 3 edits, or STR_EMPTY. */
+/* A text that looks like a typing slip of one of the candidates: the closest within 3 edits (and
+ * no more than half of its letters), or STR_EMPTY. Case does not count. */
 struct str str_closest(struct str s, const struct str *candidates, size_t count);
 #endif

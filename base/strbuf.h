@@ -1,6 +1,7 @@
 /* strbuf.h: bytes that grow, owned by one owner, with a limit.
  *
- * An append that would pass the limit appends nothing and sets `over`, which stays set: callers append freely and ask
+ * An append that would pass the limit appends nothing and sets `over`; nothing more is appended then, until
+ * strbuf_clear(), so that a buffer always holds a prefix of what was meant: callers append freely and ask
  * strbuf_ok() once at the end. A limit of 0 means none. Zero-initialised is a valid empty buffer without limit. */
 #ifndef SLUICE_BASE_STRBUF_H
 #define SLUICE_BASE_STRBUF_H
@@ -28,7 +29,7 @@ static inline struct str strbuf_view(const struct strbuf *b)
 
 void strbuf_init(struct strbuf *b, size_t limit);
 void strbuf_fini(struct strbuf *b);  /* frees and zeroes */
-void strbuf_clear(struct strbuf *b); /* length 0, keeps memory and limit */
+void strbuf_clear(struct strbuf *b); /* length 0 and not over; keeps memory and limit */
 void strbuf_truncate(struct strbuf *b, size_t len);
 
 /* Room for n more bytes at the end, or NULL when over the limit; strbuf_grew() then says how many were written. */
@@ -45,5 +46,5 @@ void strbuf_addf(struct strbuf *b, const char *format, ...) __attribute__((forma
 void strbuf_vaddf(struct strbuf *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 const char *strbuf_cstr(const struct strbuf *b); /* "" when empty; valid until the next change */
-char *strbuf_take(struct strbuf *b);             /* the bytes, NUL-terminated, now the caller's; b is empty after */
+char *strbuf_take(struct strbuf *b); /* the bytes, NUL-terminated, now the caller's (free); b is empty after */
 #endif

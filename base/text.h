@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 
-void text_add_hex(struct strbuf *b, struct str bytes); /* lower case */
-must_use bool text_from_hex(struct str hex, struct strbuf *out);
+void text_add_hex(struct strbuf *b, struct str bytes);           /* lower case */
+must_use bool text_from_hex(struct str hex, struct strbuf *out); /* either case */
 void text_add_base64(struct strbuf *b, struct str bytes);
 must_use bool text_from_base64(struct str base64, struct strbuf *out); /* padding required */
 
@@ -18,7 +18,8 @@ must_use bool text_from_base64(struct str base64, struct strbuf *out); /* paddin
  */
 void text_add_json(struct strbuf *b, struct str s);
 void text_add_json_quoted(struct strbuf *b, struct str s);
-/* For logs and error texts: printable ASCII and valid UTF-8 pass, the rest as \xNN; cut to max bytes with "...". */
+/* For logs and error texts: printable ASCII and valid UTF-8 pass, the rest as \xNN (marks that reorder or hide text on
+ * a terminal too); cut to max bytes, then "...". */
 void text_add_printable(struct strbuf *b, struct str s, size_t max);
 
 /* application/x-www-form-urlencoded ('+' is a space when plus is true). False on a bad %XX. */
@@ -30,7 +31,9 @@ bool text_is_utf8(struct str s);
 size_t text_utf8_len(struct str s);
 size_t text_put_utf8(char out[4], uint32_t code_point); /* number of bytes; surrogates are encoded as they are */
 
-/* "10MiB", "64k", "1Gi", "500ms", "1.5s", "2h": number and unit. A bare number is accepted where bare_ok. */
+/* "10MiB", "64k", "1Gi", "500ms", "1.5s", "2h": number and unit. A bare number is accepted where bare_ok. k, M, G, T
+ * are powers of 1000, Ki, Mi, Gi, Ti of 1024, with or without B; ns, us, ms, s, m or min, h, d. Case does not count.
+ * The result has to be whole and to fit 64 bits. */
 must_use bool text_parse_bytes(struct str s, bool bare_ok, uint64_t *bytes);
 must_use bool text_parse_duration_ns(struct str s, bool bare_ok_seconds, uint64_t *ns);
 #endif

@@ -1,0 +1,29 @@
+/* crash_points.h: every place where a test may kill the process, and the macro that marks it.
+ *
+ * In builds with SLUICE_CRASH_POINTS the environment's SLUICE_CRASH_POINT=NAME or NAME:N kills the process with SIGKILL
+ * when it comes to the place for the N-th time (1 where N is left out). In all others CRASH_POINT() is nothing. A lint
+ * holds this list and the source together. */
+#ifndef SLUICE_BASE_CRASH_POINTS_H
+#define SLUICE_BASE_CRASH_POINTS_H
+/* clang-format off */
+#define CRASH_POINTS(X) \
+    X("part.written")      /* bytes appended to the temporary name, not synced */ \
+    X("part.synced")       /* synced, not renamed */ \
+    X("part.renamed")      /* under its final name, directory not synced */ \
+    X("part.committed")    /* directory synced, nobody told */ \
+    X("merge.written")     /* merged part complete under its temporary name */ \
+    X("merge.renamed")     /* merged part hides its sources */ \
+    X("merge.tokens")      /* the sources' tokens are in tokens.log */ \
+    X("merge.removed")     /* one source unlinked */ \
+    X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
+    X("durable.committed") /* fs_write_durably: renamed and synced */ \
+    X("letters.added")     /* a dead letter is committed, the insert not yet let go */
+/* clang-format on */
+
+#ifdef SLUICE_CRASH_POINTS
+void crash_point_hit(const char *name); /* must: name is in the list */
+#define CRASH_POINT(name) crash_point_hit(name)
+#else
+#define CRASH_POINT(name) ((void)sizeof(name))
+#endif
+#endif
