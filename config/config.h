@@ -45,10 +45,12 @@ struct config {
     const char *origins[64]; /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
 };
 
-struct config_arguments { /* of sluiced */
-    const char *file;     /* --config; NULL: /etc/sluice/sluice.yaml where it exists */
+/* What the command line of sluiced asked for besides settings; borrows from argv. */
+struct config_arguments {
+    const char *file; /* --config; NULL: /etc/sluice/sluice.yaml where it exists */
     const char *port_file;
     bool check, version, help;
+    bool usage; /* the command line itself was wrong: exit 2 rather than 78 */
 };
 
 /* Problems, one a line ("FILE:LINE:COL: message (did you mean x?)"), are appended to problems; false when there is any.
@@ -68,8 +70,8 @@ void config_setting_text(const struct config *config, size_t index, struct strbu
 void config_help(struct strbuf *out);         /* `sluiced --help` */
 void config_default_file(struct strbuf *out); /* config/sluice.yaml */
 
-/* ClickHouse's setting names that are accepted without a meaning here (all of 26.x). */
+/* One of the engine's session settings (engine_settings.h), which clients may send. */
 bool config_is_engine_setting(struct str name);
-/* The closest known setting name for "Maybe you meant", or empty. */
+/* The closest setting name, ours or the engine's, for "Maybe you meant"; empty when none is near. */
 struct str config_closest_setting(struct str name);
 #endif

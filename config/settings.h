@@ -49,6 +49,6 @@
     X(MS,    async_insert_busy_timeout_min_ms, "async_insert_busy_timeout_min_ms", "50", 1, 3600000, true, "Shortest wait of a buffer's first insert, in milliseconds.") \
     X(MS,    async_insert_busy_timeout_max_ms, "async_insert_busy_timeout_max_ms", "200", 1, 3600000, true, "Longest wait of a buffer's first insert, in milliseconds.") \
     X(BOOL,  async_insert_use_adaptive_busy_timeout, "async_insert_use_adaptive_busy_timeout", "true", 0, 1, true, "Choose the wait between the two from the load.") \
-    X(BOOL,  deduplicate_insert,  "deduplicate_insert",  "true", 0, 1, true, "Recognise repeated inserts (ClickHouse's values enable and disable are taken too).")
+    X(ENUM,  deduplicate_insert,  "deduplicate_insert",  "enable", 0, 2, true, "disable|enable|backward_compatible_choice: Recognise repeated inserts.")
 /* clang-format on */
 #endif

@@ -1,0 +1,220 @@
+/* Configuration: what is taken, what is refused and with which words. */
+#include "support/cmocka_all.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fs.h"
+#include "config/config.h"
+#include "config/engine_settings.h"
+#include "support/temp_dir.h"
+
+struct outcome {
+    bool ok;
+    struct config *config;
+    struct config_arguments arguments;
+    struct strbuf problems;
+};
+
+static struct outcome load(const char *yaml, char *const *environment, int argc, char *const *argv)
+{
+    struct outcome o = { 0 };
+    char *all[32] = { NULL };
+    char path[PATH_BYTES + 16];
+    struct err err;
+    char dir[PATH_BYTES];
+    temp_dir_make(dir);
+    int count = 0;
+    if (yaml != NULL) {
+        snprintf(path, sizeof(path), "%s/c.yaml", dir);
+        assert_true(fs_write_durably(fs_posix(), dir, "c.yaml", str_of(yaml), false, &err));
+        all[count++] = (char *)"--config";
+        all[count++] = path;
+    }
+    for (int i = 0; i < argc; i++)
+        all[count++] = argv[i];
+    o.ok = config_load(count, all, environment, &o.config, &o.arguments, &o.problems);
+    temp_dir_remove(dir);
+    return o;
+}
+
+static void done(struct outcome *o)
+{
+    if (o->ok)
+        config_free(o->config);
+    strbuf_fini(&o->problems);
+}
+
+static void defaults_need_nothing(void **state)
+{
+    (void)state;
+    struct outcome o = load(NULL, NULL, 0, NULL);
+    assert_true(o.ok);
+    assert_true(str_is(o.config->listen, "127.0.0.1:8124"));
+    assert_true(o.config->async_insert_max_data_size == 10485760);
+    assert_true(o.config->async_insert_busy_timeout_max_ms == 200000000);
+    assert_true(o.config->wait_for_async_insert);
+    done(&o);
+}
+
+static void nested_and_dotted_names_are_the_same(void **state)
+{
+    (void)state;
+    struct outcome o = load("memory:\n  max: 64MiB\nhttp.threads: 3\nlog: {level: warn}\n", NULL, 0, NULL);
+    if (!o.ok)
+        fail_msg("%s", strbuf_cstr(&o.problems));
+    assert_true(o.config->memory_max == 64u << 20);
+    assert_true(o.config->http_threads == 3);
+    assert_true(o.config->log_level == 2);
+    done(&o);
+}
+
+static void flags_beat_environment_beats_file(void **state)
+{
+    (void)state;
+    char *environment[] = { (char *)"PATH=/bin", (char *)"SLUICE__MEMORY__MAX=2MiB", (char *)"SLUICE__FLUSH__THREADS=5",
+                            NULL };
+    char *argv[] = { (char *)"--set", (char *)"flush.threads=7", (char *)"--data-dir=/d" };
+    struct outcome o = load("memory.max: 1MiB\nflush.threads: 3\nmerge.threads: 2\n", environment, 3, argv);
+    assert_true(o.ok);
+    assert_true(o.config->memory_max == 2u << 20);
+    assert_true(o.config->flush_threads == 7);
+    assert_true(o.config->merge_threads == 2);
+    assert_true(str_is(o.config->data_dir, "/d"));
+    done(&o);
+}
+
+static void problems_name_place_and_remedy(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *yaml, *says;
+    } cases[] = {
+        { "memory.max: 12\n", "c.yaml:1:13: memory.max: '12' is not a size with a unit" },
+        { "\nmemory.mx: 1GiB\n", "c.yaml:2:1: unknown setting memory.mx (did you mean memory.max?)" },
+        { "flush.threads: 0\n", "flush.threads: 0 is outside 1 to 64" },
+        { "log.level: loud\n", "'loud' is not one of debug|info|warn|error" },
+        { "async_insert: maybe\n", "'maybe' is not true or false" },
+        { "memory.max: 1GiB\nmemory: {max: 2GiB}\n", "c.yaml:2:10: this setting is here twice" },
+        { "a: &x 1\n", "anchors, aliases and tags are not accepted" },
+        { "memory.max: !!str 1\n", "anchors, aliases and tags are not accepted" },
+        { "<<: 1\n", "no setting's name" },
+        { "memory: [1]\n", "takes no list" },
+        { "- 1\n", "a list is not expected here" },
+        { "a: {b\n", "c.yaml:" },
+        { "users: {a: {password: plain}}\n", "plain text is not accepted" },
+        { "users: {a: {grants: [root]}}\n", "'root' is not one of insert, read, admin" },
+        { "users: {a: {colour: red}}\n", "unknown field colour" },
+        { "users: {a: {}, a: {}}\n", "twice" },
+        { "async_insert_busy_timeout_min_ms: 500\n", "is greater than async_insert_busy_timeout_max_ms" },
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct outcome o = load(cases[i].yaml, NULL, 0, NULL);
+        if (o.ok)
+            fail_msg("accepted: %s", cases[i].yaml);
+        if (strstr(strbuf_cstr(&o.problems), cases[i].says) == NULL)
+            fail_msg("%s: says %s", cases[i].yaml, strbuf_cstr(&o.problems));
+        done(&o);
+    }
+}
+
+static void one_run_names_every_problem(void **state)
+{
+    (void)state;
+    struct outcome o = load("a: 1\nb: 2\nmemory.max: 3\n", NULL, 0, NULL);
+    assert_false(o.ok);
+    assert_non_null(strstr(strbuf_cstr(&o.problems), ":1:1:"));
+    assert_non_null(strstr(strbuf_cstr(&o.problems), ":2:1:"));
+    assert_non_null(strstr(strbuf_cstr(&o.problems), ":3:13:"));
+    done(&o);
+}
+
+static void unknown_variables_and_flags_are_errors(void **state)
+{
+    (void)state;
+    char *environment[] = { (char *)"SLUICE__MEMORY_MAX=1GiB", NULL };
+    struct outcome o = load(NULL, environment, 0, NULL);
+    assert_false(o.ok);
+    assert_false(o.arguments.usage);
+    assert_non_null(
+        strstr(strbuf_cstr(&o.problems), "SLUICE__MEMORY_MAX: unknown setting memory_max (did you mean memory.max?)"));
+    done(&o);
+    static char *const bad[] = { (char *)"--no-such", (char *)"--set", (char *)"--config" };
+    for (size_t i = 0; i < ARRAY_COUNT(bad); i++) {
+        o = load(NULL, NULL, 1, &bad[i]);
+        assert_false(o.ok);
+        assert_true(o.arguments.usage);
+        done(&o);
+    }
+}
+
+static void users_are_read(void **state)
+{
+    (void)state;
+    const char *yaml = "users:\n  agent:\n    password: \"sha256:"
+                       "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"\n"
+                       "    grants: [insert, read]\n    tables: [\"m.*\", \"d.t\"]\n  root: {grants: admin}\n";
+    struct outcome o = load(yaml, NULL, 0, NULL);
+    if (!o.ok)
+        fail_msg("%s", strbuf_cstr(&o.problems));
+    assert_true(o.config->users_count == 2);
+    assert_true(str_is(o.config->users[0].name, "agent"));
+    assert_true(o.config->users[0].grants == (GRANT_INSERT | GRANT_READ));
+    assert_true(o.config->users[0].tables_count == 2 && str_is(o.config->users[0].tables[1], "d.t"));
+    assert_true(o.config->users[1].grants == GRANT_ADMIN && o.config->users[1].tables_count == 0);
+    done(&o);
+}
+
+static void the_shipped_file_is_the_table(void **state)
+{
+    (void)state;
+    struct strbuf made = { 0 }, shipped = { 0 };
+    struct err err;
+    config_default_file(&made);
+    if (!fs_read_file(fs_posix(), "config/sluice.yaml", 1 << 20, &shipped, &err))
+        fail_msg("%s", err.text);
+    assert_true(str_eq(strbuf_view(&made), strbuf_view(&shipped)));
+    /* And with every comment sign taken off a setting it still loads. */
+    struct strbuf live = { 0 };
+    struct str rest = strbuf_view(&made), line;
+    while (str_cut(&rest, '\n', &line)) {
+        if (str_starts(line, STR("#users")))
+            break;
+        bool setting = line.len > 1 && line.data[0] == '#' && line.data[1] != ' ';
+        strbuf_add(&live, str_from(line, setting ? 1 : 0));
+        strbuf_add_char(&live, '\n');
+    }
+    struct outcome o = load(strbuf_cstr(&live), NULL, 0, NULL);
+    if (!o.ok)
+        fail_msg("%s", strbuf_cstr(&o.problems));
+    done(&o);
+    strbuf_fini(&live);
+    strbuf_fini(&made);
+    strbuf_fini(&shipped);
+}
+
+static void engine_settings_are_known(void **state)
+{
+    (void)state;
+    assert_true(engine_settings_count() > 1700);
+    for (size_t i = 0; i < engine_settings_count(); i++)
+        assert_ptr_equal(engine_setting_find(str_of(engine_setting_at(i)->name)), engine_setting_at(i));
+    assert_null(engine_setting_find(STR("no_such_setting")));
+    assert_true(str_is(config_closest_setting(STR("max_block_sise")), "max_block_size"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_need_nothing),
+        cmocka_unit_test(nested_and_dotted_names_are_the_same),
+        cmocka_unit_test(flags_beat_environment_beats_file),
+        cmocka_unit_test(problems_name_place_and_remedy),
+        cmocka_unit_test(one_run_names_every_problem),
+        cmocka_unit_test(unknown_variables_and_flags_are_errors),
+        cmocka_unit_test(users_are_read),
+        cmocka_unit_test(the_shipped_file_is_the_table),
+        cmocka_unit_test(engine_settings_are_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
