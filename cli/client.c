@@ -1,0 +1,186 @@
+/* client.c: one HTTP call with libcurl: no redirects, no proxy from the environment, HTTP/1.1. */
+#include <curl/curl.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+enum { REPLY_BYTES_MAX = 1 << 30 };
+
+void cli_add_parameter(struct strbuf *parameters, const char *name, struct str value)
+{
+    if (parameters->len != 0)
+        strbuf_add_char(parameters, '&');
+    strbuf_add_text(parameters, name);
+    strbuf_add_char(parameters, '=');
+    text_url_encode(parameters, value);
+}
+
+void cli_add_name(struct strbuf *sql, struct str name)
+{
+    strbuf_add_char(sql, '`');
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '`' || name.data[i] == '\\')
+            strbuf_add_char(sql, '\\');
+        strbuf_add_char(sql, name.data[i]);
+    }
+    strbuf_add_char(sql, '`');
+}
+
+void cli_add_text(struct strbuf *sql, struct str text)
+{
+    strbuf_add_char(sql, '\'');
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == '\'' || text.data[i] == '\\')
+            strbuf_add_char(sql, '\\');
+        strbuf_add_char(sql, text.data[i]);
+    }
+    strbuf_add_char(sql, '\'');
+}
+
+static size_t take_body(char *data, size_t size, size_t count, void *context)
+{
+    struct reply *reply = context;
+    strbuf_add_bytes(&reply->body, data, size * count);
+    return strbuf_ok(&reply->body) ? size * count : 0;
+}
+
+static void copy_value(char *out, size_t bytes, struct str value)
+{
+    snprintf(out, bytes, STR_FMT, STR_ARG(value));
+}
+
+/* "written_rows":"12" of X-ClickHouse-Summary. */
+static void take_summary(struct reply *reply, struct str json)
+{
+    struct str key = STR("\"written_rows\":\"");
+    ptrdiff_t at = str_find(json, key);
+    if (at < 0)
+        return;
+    struct str rest = str_from(json, (size_t)at + key.len), digits;
+    if (str_cut(&rest, '"', &digits))
+        copy_value(reply->written_rows, sizeof(reply->written_rows), digits);
+}
+
+static size_t take_header(char *data, size_t size, size_t count, void *context)
+{
+    struct reply *reply = context;
+    struct str value = str_make(data, size * count), name;
+    if (!str_cut(&value, ':', &name))
+        return size * count;
+    value = str_trim(value);
+    if (str_eq_nocase(name, STR("X-Sluice-Ack")))
+        copy_value(reply->ack, sizeof(reply->ack), value);
+    else if (str_eq_nocase(name, STR("X-Sluice-Batch")))
+        copy_value(reply->batch, sizeof(reply->batch), value);
+    else if (str_eq_nocase(name, STR("X-ClickHouse-Query-Id")))
+        copy_value(reply->query_id, sizeof(reply->query_id), value);
+    else if (str_eq_nocase(name, STR("X-ClickHouse-Exception-Code")))
+        copy_value(reply->exception_code, sizeof(reply->exception_code), value);
+    else if (str_eq_nocase(name, STR("X-Sluice-Duplicate")))
+        reply->duplicate = str_is(value, "1");
+    else if (str_eq_nocase(name, STR("X-ClickHouse-Summary")))
+        take_summary(reply, value);
+    return size * count;
+}
+
+static size_t read_file(char *data, size_t size, size_t count, void *context)
+{
+    size_t got = fread(data, 1, size * count, context);
+    return ferror((FILE *)context) ? CURL_READFUNC_ABORT : got;
+}
+
+static struct curl_slist *request_headers(struct cli *cli, const struct call *call)
+{
+    struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
+    struct strbuf line = { 0 };
+    if (cli->user != NULL) {
+        strbuf_addf(&line, "X-ClickHouse-User: %s", cli->user);
+        headers = curl_slist_append(headers, strbuf_cstr(&line));
+        strbuf_clear(&line);
+        strbuf_addf(&line, "X-ClickHouse-Key: %s", cli->password != NULL ? cli->password : "");
+        headers = curl_slist_append(headers, strbuf_cstr(&line));
+    }
+    if (cli->database != NULL) {
+        strbuf_clear(&line);
+        strbuf_addf(&line, "X-ClickHouse-Database: %s", cli->database);
+        headers = curl_slist_append(headers, strbuf_cstr(&line));
+    }
+    if (call->source == BODY_FILE)
+        headers = curl_slist_append(headers, "Transfer-Encoding: chunked");
+    strbuf_fini(&line);
+    return headers;
+}
+
+static void set_body(CURL *curl, const struct call *call)
+{
+    if (call->source == BODY_FILE) {
+        curl_easy_setopt(curl, CURLOPT_POST, 1L);
+        curl_easy_setopt(curl, CURLOPT_READFUNCTION, read_file);
+        curl_easy_setopt(curl, CURLOPT_READDATA, call->file);
+    } else if (call->source == BODY_BYTES) {
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, call->bytes.data);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->bytes.len);
+    }
+    if (call->method != NULL)
+        curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
+{
+    *reply = (struct reply){ 0 };
+    reply->body.limit = REPLY_BYTES_MAX;
+    CURL *curl = curl_easy_init();
+    must(curl != NULL);
+    struct strbuf url = { 0 };
+    struct str base = str_of(call->base);
+    while (str_ends(base, STR("/")))
+        base.len--;
+    strbuf_add(&url, base);
+    strbuf_add_text(&url, call->path);
+    if (call->parameters != NULL && call->parameters[0] != '\0')
+        strbuf_addf(&url, "?%s", call->parameters);
+    struct curl_slist *headers = request_headers(cli, call);
+    curl_easy_setopt(curl, CURLOPT_URL, strbuf_cstr(&url));
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 5L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, call->timeout_s != 0 ? call->timeout_s : 300L);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_body);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, reply);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, reply);
+    set_body(curl, call);
+    CURLcode code = curl_easy_perform(curl);
+    if (code == CURLE_OK)
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
+    else
+        snprintf(reply->error, sizeof(reply->error), "%s: %s", strbuf_cstr(&url), curl_easy_strerror(code));
+    curl_slist_free_all(headers);
+    strbuf_fini(&url);
+    curl_easy_cleanup(curl);
+}
+
+void reply_fini(struct reply *reply)
+{
+    strbuf_fini(&reply->body);
+}
+
+bool cli_statement(struct cli *cli, struct str statement, const char *parameters, struct reply *reply)
+{
+    struct call call = {
+        .base = cli->url, .path = "/", .parameters = parameters, .source = BODY_BYTES, .bytes = statement
+    };
+    cli_call(cli, &call, reply);
+    if (reply->status >= 200 && reply->status < 300)
+        return true;
+    if (reply->status == 0)
+        cli_fail("%s; is sluiced running there? (--url, SLUICE_URL)", reply->error);
+    else
+        cli_fail(STR_FMT, STR_ARG(str_trim(strbuf_view(&reply->body))));
+    reply_fini(reply);
+    return false;
+}

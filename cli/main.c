@@ -1,0 +1,216 @@
+/* main.c: the `sluice` command: options before or after the verb, then the verb. */
+#include <curl/curl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/version.h"
+#include "cli/cli.h"
+
+const struct verb cli_verbs[] = {
+    { "insert", "TABLE [FILE] [--format F] [--ack stored|buffered] [--token T]", "Insert a file, or standard input",
+      "sluice insert events --format JSONEachRow rows.ndjson", verb_insert },
+    { "query", "[SQL]", "Run a statement; SQL from standard input without an argument",
+      "sluice query 'SELECT count() FROM events'", verb_query },
+    { "flush", "[TABLE...]", "Write all that is buffered, of these tables or of all", "sluice flush", verb_flush },
+    { "status", "", "Is the daemon well, and how much is where", "sluice status -o json", verb_status },
+    { "tables", "", "Tables with their rows, bytes and parts", "sluice tables", verb_tables },
+    { "parts", "[TABLE]", "Parts of one table or of all", "sluice parts default.events", verb_parts },
+    { "dlq list", "[--table T] [--limit N]", "Dead letters: inserts that could not be stored", "sluice dlq list",
+      verb_dlq_list },
+    { "dlq show", "ID", "One dead letter with its body", "sluice dlq show 0000000000000001", verb_dlq_show },
+    { "dlq replay", "ID... | --all", "Insert dead letters again, with their original tokens", "sluice dlq replay --all",
+      verb_dlq_replay },
+    { "dlq drop", "ID... | --all --yes", "Forget dead letters", "sluice dlq drop 0000000000000001", verb_dlq_drop },
+    { "load upclick",
+      "[--functions N] [--every S] [--jitter P] [--duration S] [--target URL] [--ack LEVEL] [--batching on|off]"
+      " [--connect new|keep] [--retries N] [--timeout S] [--seed N] [--speed X] [--verify|--no-verify] "
+      "[--allow-remote]",
+      "Simulated functions that insert one row each, and a check that none was lost",
+      "sluice load upclick --functions 200 --every 10 --duration 60", verb_load_upclick },
+};
+const size_t cli_verbs_count = ARRAY_COUNT(cli_verbs);
+
+static int fail(int status, const char *format, va_list args)
+{
+    fputs("sluice: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    return status;
+}
+
+int cli_fail(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int status = fail(EXIT_FAILED, format, args);
+    va_end(args);
+    return status;
+}
+
+int cli_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int status = fail(EXIT_USAGE, format, args);
+    va_end(args);
+    return status;
+}
+
+static void drop_arguments(struct cli *cli, int at, int count)
+{
+    for (int i = at; i + count < cli->argc; i++)
+        cli->argv[i] = cli->argv[i + count];
+    cli->argc -= count;
+}
+
+const char *cli_take_option(struct cli *cli, const char *name, bool *bad)
+{
+    size_t len = strlen(name);
+    for (int i = 0; i < cli->argc; i++) {
+        const char *argument = cli->argv[i];
+        if (strcmp(argument, "--") == 0)
+            break;
+        if (strncmp(argument, name, len) != 0)
+            continue;
+        if (argument[len] == '=') {
+            drop_arguments(cli, i, 1);
+            return argument + len + 1;
+        }
+        if (argument[len] != '\0')
+            continue;
+        if (i + 1 >= cli->argc) {
+            *bad = true;
+            cli_usage("%s needs a value", name);
+            drop_arguments(cli, i, 1);
+            return NULL;
+        }
+        const char *value = cli->argv[i + 1];
+        drop_arguments(cli, i, 2);
+        return value;
+    }
+    return NULL;
+}
+
+bool cli_take_flag(struct cli *cli, const char *name)
+{
+    for (int i = 0; i < cli->argc && strcmp(cli->argv[i], "--") != 0; i++) {
+        if (strcmp(cli->argv[i], name) == 0) {
+            drop_arguments(cli, i, 1);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool cli_arguments_ok(struct cli *cli, int min, int max)
+{
+    for (int i = 0; i < cli->argc; i++) {
+        if (strcmp(cli->argv[i], "--") == 0) {
+            drop_arguments(cli, i, 1);
+            break;
+        }
+        if (cli->argv[i][0] == '-' && cli->argv[i][1] != '\0') {
+            cli_usage("unknown option %s; see sluice --help", cli->argv[i]);
+            return false;
+        }
+    }
+    if (cli->argc >= min && cli->argc <= max)
+        return true;
+    if (cli->argc < min)
+        cli_usage("an argument is missing; see sluice --help");
+    else
+        cli_usage("one argument too many: %s; see sluice --help", cli->argv[max]);
+    return false;
+}
+
+static void print_help(void)
+{
+    puts("Examples:");
+    for (size_t i = 0; i < cli_verbs_count; i++)
+        printf("  %s\n", cli_verbs[i].example);
+    puts("\nUsage: sluice [--url URL] [--admin-url URL] [--user NAME] [--database DB] [-o json] VERB ...\n\nVerbs:");
+    for (size_t i = 0; i < cli_verbs_count; i++)
+        printf("  %s %s\n      %s\n", cli_verbs[i].name, cli_verbs[i].usage, cli_verbs[i].help);
+    puts("\nEnvironment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD.\n"
+         "Exit status: 0 done, 1 failed or refused, 2 bad command line.");
+}
+
+/* The verb's words at the front of argv; NULL when there is none. */
+static const struct verb *find_verb(struct cli *cli)
+{
+    for (size_t i = 0; i < cli_verbs_count; i++) {
+        struct str name = str_of(cli_verbs[i].name), word;
+        int words = 0;
+        bool same = true;
+        for (; same && str_cut(&name, ' ', &word); words++)
+            same = words < cli->argc && str_eq(str_of(cli->argv[words]), word);
+        if (!same)
+            continue;
+        drop_arguments(cli, 0, words);
+        return &cli_verbs[i];
+    }
+    return NULL;
+}
+
+static int unknown_verb(struct cli *cli)
+{
+    if (cli->argc == 0)
+        return cli_usage("a verb is missing; see sluice --help");
+    struct str names[ARRAY_COUNT(cli_verbs)];
+    for (size_t i = 0; i < cli_verbs_count; i++)
+        names[i] = str_of(cli_verbs[i].name);
+    struct str near = str_closest(str_of(cli->argv[0]), names, cli_verbs_count);
+    if (near.len != 0)
+        return cli_usage("no verb '%s' (did you mean " STR_FMT "?)", cli->argv[0], STR_ARG(near));
+    return cli_usage("no verb '%s'; see sluice --help", cli->argv[0]);
+}
+
+static const char *choose(const char *option, const char *variable, const char *otherwise)
+{
+    const char *environment = getenv(variable);
+    return option != NULL ? option : environment != NULL && environment[0] != '\0' ? environment : otherwise;
+}
+
+/* Options that every verb has, wherever they stand. */
+static bool take_common(struct cli *cli)
+{
+    bool bad = false;
+    cli->url = choose(cli_take_option(cli, "--url", &bad), "SLUICE_URL", "http://127.0.0.1:8124");
+    cli->admin_url = choose(cli_take_option(cli, "--admin-url", &bad), "SLUICE_ADMIN_URL", "http://127.0.0.1:8125");
+    cli->user = choose(cli_take_option(cli, "--user", &bad), "SLUICE_USER", NULL);
+    cli->password = choose(NULL, "SLUICE_PASSWORD", NULL);
+    cli->database = cli_take_option(cli, "--database", &bad);
+    const char *output = cli_take_option(cli, "-o", &bad);
+    if (output != NULL && strcmp(output, "json") != 0 && strcmp(output, "text") != 0) {
+        cli_usage("-o takes json or text, not %s", output);
+        return false;
+    }
+    cli->json = output != NULL && strcmp(output, "json") == 0;
+    return !bad;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
+    signal(SIGPIPE, SIG_IGN);
+    if (cli_take_flag(&cli, "--version"))
+        return printf("sluice %s\n", SLUICE_VERSION) < 0;
+    if (cli_take_flag(&cli, "--help") || cli_take_flag(&cli, "-h") ||
+        (cli.argc == 1 && strcmp(cli.argv[0], "help") == 0)) {
+        print_help();
+        return EXIT_DONE;
+    }
+    if (!take_common(&cli))
+        return EXIT_USAGE;
+    const struct verb *verb = find_verb(&cli);
+    if (verb == NULL)
+        return unknown_verb(&cli);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    int status = verb->run(&cli);
+    curl_global_cleanup();
+    if (fflush(stdout) != 0 && status == EXIT_DONE)
+        status = cli_fail("cannot write to standard output");
+    return status;
+}

@@ -1,0 +1,249 @@
+/* verbs.c: the verbs that ask the daemon something and print the answer. */
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "cli/cli.h"
+
+/* "db.table" or "table": as the two names of an SQL statement. */
+static void add_table(struct strbuf *sql, struct str table)
+{
+    struct str rest = table, first;
+    if (str_find_char(table, '.') != STR_NONE && str_cut(&rest, '.', &first)) {
+        cli_add_name(sql, first);
+        strbuf_add_char(sql, '.');
+        table = rest;
+    }
+    cli_add_name(sql, table);
+}
+
+static const char *guess_format(const char *file)
+{
+    static const struct {
+        const char *ending, *format;
+    } endings[] = { { ".csv", "CSVWithNames" }, { ".tsv", "TabSeparated" }, { ".parquet", "Parquet" } };
+    for (size_t i = 0; file != NULL && i < ARRAY_COUNT(endings); i++)
+        if (str_ends(str_of(file), str_of(endings[i].ending)))
+            return endings[i].format;
+    return "JSONEachRow";
+}
+
+static int print_insert(struct cli *cli, const struct reply *reply)
+{
+    bool ok = reply->status >= 200 && reply->status < 300;
+    struct str message = str_trim(strbuf_view(&reply->body));
+    if (cli->json) {
+        json_t *out = json_pack("{s:b, s:i, s:s, s:s, s:s, s:s, s:b}", "ok", ok, "status", (int)reply->status, "ack",
+                                reply->ack, "batch", reply->batch, "query_id", reply->query_id, "written_rows",
+                                reply->written_rows, "duplicate", reply->duplicate);
+        if (!ok)
+            json_object_set_new(
+                out, "error", reply->status == 0 ? json_string(reply->error) : json_stringn(message.data, message.len));
+        json_dumpf(out, stdout, JSON_COMPACT);
+        putchar('\n');
+        json_decref(out);
+        return ok ? EXIT_DONE : EXIT_FAILED;
+    }
+    if (reply->status == 0)
+        return cli_fail("%s; it is not known whether the rows were taken", reply->error);
+    if (!ok)
+        return cli_fail(STR_FMT, STR_ARG(message));
+    printf("%s", reply->ack[0] != '\0' ? reply->ack : "done");
+    if (strcmp(reply->ack, "stored") == 0)
+        printf(" %s rows", reply->written_rows);
+    printf("%s%s%s\n", reply->duplicate ? ", a duplicate of an earlier insert" : "",
+           reply->batch[0] != '\0' ? ", batch " : "", reply->batch);
+    return EXIT_DONE;
+}
+
+int verb_insert(struct cli *cli)
+{
+    bool bad = false;
+    const char *format = cli_take_option(cli, "--format", &bad);
+    const char *ack = cli_take_option(cli, "--ack", &bad);
+    const char *token = cli_take_option(cli, "--token", &bad);
+    if (bad || !cli_arguments_ok(cli, 1, 2))
+        return EXIT_USAGE;
+    const char *file = cli->argc == 2 && strcmp(cli->argv[1], "-") != 0 ? cli->argv[1] : NULL;
+    FILE *in = file != NULL ? fopen(file, "rb") : stdin;
+    if (in == NULL)
+        return cli_fail("cannot open %s", file);
+    struct strbuf sql = { 0 }, parameters = { 0 };
+    strbuf_add_text(&sql, "INSERT INTO ");
+    add_table(&sql, str_of(cli->argv[0]));
+    strbuf_addf(&sql, " FORMAT %s", format != NULL ? format : guess_format(file));
+    cli_add_parameter(&parameters, "query", strbuf_view(&sql));
+    if (ack != NULL)
+        cli_add_parameter(&parameters, "sluice_ack", str_of(ack));
+    if (token != NULL)
+        cli_add_parameter(&parameters, "insert_deduplication_token", str_of(token));
+    struct reply reply;
+    struct call call = {
+        .base = cli->url, .path = "/", .parameters = strbuf_cstr(&parameters), .source = BODY_FILE, .file = in
+    };
+    cli_call(cli, &call, &reply);
+    int status = print_insert(cli, &reply);
+    reply_fini(&reply);
+    strbuf_fini(&sql);
+    strbuf_fini(&parameters);
+    if (file != NULL)
+        fclose(in);
+    return status;
+}
+
+static bool read_stdin(struct strbuf *out)
+{
+    char piece[65536];
+    for (size_t got; (got = fread(piece, 1, sizeof(piece), stdin)) > 0;)
+        strbuf_add_bytes(out, piece, got);
+    return !ferror(stdin);
+}
+
+int verb_query(struct cli *cli)
+{
+    struct strbuf sql = { 0 };
+    struct reply reply;
+    if (!cli_arguments_ok(cli, 0, 1))
+        return EXIT_USAGE;
+    if (cli->argc == 1)
+        strbuf_add_text(&sql, cli->argv[0]);
+    else if (!read_stdin(&sql))
+        return cli_fail("cannot read standard input");
+    const char *format = cli->json               ? "default_format=JSON"
+                         : isatty(STDOUT_FILENO) ? "default_format=PrettyCompact"
+                                                 : "default_format=TabSeparatedWithNames";
+    bool ok = cli_statement(cli, strbuf_view(&sql), format, &reply);
+    strbuf_fini(&sql);
+    if (!ok)
+        return EXIT_FAILED;
+    fwrite(reply.body.data, 1, reply.body.len, stdout);
+    reply_fini(&reply);
+    return EXIT_DONE;
+}
+
+int verb_flush(struct cli *cli)
+{
+    struct strbuf sql = { 0 };
+    struct reply reply;
+    if (!cli_arguments_ok(cli, 0, 1000))
+        return EXIT_USAGE;
+    strbuf_add_text(&sql, "SYSTEM FLUSH ASYNC INSERT QUEUE");
+    for (int i = 0; i < cli->argc; i++) {
+        strbuf_add_text(&sql, i == 0 ? " " : ", ");
+        add_table(&sql, str_of(cli->argv[i]));
+    }
+    bool ok = cli_statement(cli, strbuf_view(&sql), NULL, &reply);
+    strbuf_fini(&sql);
+    if (!ok)
+        return EXIT_FAILED;
+    puts(cli->json ? "{\"flushed\":true}" : "flushed");
+    reply_fini(&reply);
+    return EXIT_DONE;
+}
+
+int verb_tables(struct cli *cli)
+{
+    if (!cli_arguments_ok(cli, 0, 0))
+        return EXIT_USAGE;
+    return cli_list(cli, "tables",
+                    STR("SELECT database, name, engine, total_rows, total_bytes, active_parts FROM system.tables"
+                        " WHERE database != 'system' ORDER BY database, name"),
+                    "no tables");
+}
+
+int verb_parts(struct cli *cli)
+{
+    if (!cli_arguments_ok(cli, 0, 1))
+        return EXIT_USAGE;
+    struct strbuf sql = { 0 };
+    strbuf_add_text(&sql,
+                    "SELECT database, table, partition, name, active, level, rows, bytes_on_disk, modification_time"
+                    " FROM system.parts");
+    if (cli->argc == 1) {
+        struct str table = str_of(cli->argv[0]), database = STR("default");
+        if (str_find_char(table, '.') != STR_NONE)
+            str_cut(&table, '.', &database);
+        else if (cli->database != NULL)
+            database = str_of(cli->database);
+        strbuf_add_text(&sql, " WHERE database = ");
+        cli_add_text(&sql, database);
+        strbuf_add_text(&sql, " AND table = ");
+        cli_add_text(&sql, table);
+    }
+    strbuf_add_text(&sql, " ORDER BY database, table, partition, name");
+    int status = cli_list(cli, "parts", strbuf_view(&sql), "no parts");
+    strbuf_fini(&sql);
+    return status;
+}
+
+/* Sums the samples of one family on a metrics page. */
+static double sum_metric(struct str page, const char *name)
+{
+    double sum = 0;
+    struct str line, wanted = str_of(name);
+    while (str_cut(&page, '\n', &line)) {
+        if (!str_starts(line, wanted) || line.len == wanted.len ||
+            (line.data[wanted.len] != '{' && line.data[wanted.len] != ' '))
+            continue;
+        size_t at = line.len;
+        while (at > 0 && line.data[at - 1] != ' ')
+            at--;
+        double value;
+        if (str_to_double(str_from(line, at), &value))
+            sum += value;
+    }
+    return sum;
+}
+
+int verb_status(struct cli *cli)
+{
+    static const struct {
+        const char *key, *metric, *unit;
+    } figures[] = {
+        { "buffered_inserts", "sluice_buffer_inserts", "" },
+        { "buffered_bytes", "sluice_buffer_bytes", "" },
+        { "inserts_acknowledged", "sluice_inserts_total", "" },
+        { "rows_written", "sluice_rows_written_total", "" },
+        { "flushes", "sluice_flushes_total", "" },
+        { "parts", "sluice_parts", "" },
+        { "merges_running", "sluice_merges_running", "" },
+        { "dead_letters", "sluice_dead_letters", "" },
+        { "connections", "sluice_http_connections", "" },
+        { "resident_bytes", "process_resident_memory_bytes", "" },
+        { "cpu_seconds", "process_cpu_seconds_total", "" },
+    };
+    if (!cli_arguments_ok(cli, 0, 0))
+        return EXIT_USAGE;
+    struct reply ready, page;
+    struct call ask_ready = { .base = cli->admin_url, .path = "/-/ready", .timeout_s = 10 };
+    struct call ask_page = { .base = cli->admin_url, .path = "/metrics", .timeout_s = 10 };
+    cli_call(cli, &ask_ready, &ready);
+    if (ready.status == 0) {
+        int status = cli_fail("%s; is sluiced running there? (--admin-url, SLUICE_ADMIN_URL)", ready.error);
+        reply_fini(&ready);
+        return status;
+    }
+    cli_call(cli, &ask_page, &page);
+    bool is_ready = ready.status == 200;
+    struct str reason = str_trim(strbuf_view(&ready.body));
+    json_t *out = json_pack("{s:b}", "ready", is_ready);
+    if (!is_ready)
+        json_object_set_new(out, "reason", json_stringn(reason.data, reason.len));
+    for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
+        json_object_set_new(out, figures[i].key, json_real(sum_metric(strbuf_view(&page.body), figures[i].metric)));
+    if (cli->json) {
+        json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        putchar('\n');
+    } else {
+        printf("%-22s%s%s" STR_FMT "\n", "ready", is_ready ? "yes" : "no", is_ready ? "" : ": ",
+               STR_ARG(is_ready ? STR_EMPTY : reason));
+        for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
+            printf("%-22s%.15g\n", figures[i].key, json_real_value(json_object_get(out, figures[i].key)));
+    }
+    json_decref(out);
+    reply_fini(&ready);
+    reply_fini(&page);
+    return is_ready ? EXIT_DONE : EXIT_FAILED;
+}
