@@ -1,0 +1,65 @@
+// Inserts share a batch, never a fate: one bad insert among a thousand is refused alone; when nobody waits for it, it becomes
+// a dead letter that names row and column, and can be replayed after the table was mended, or dropped.
+import { Daemon, check, equal, parallel, test } from './lib.mjs'
+
+const d = await Daemon.start({ args: ['--set', 'async_insert_busy_timeout_min_ms=200', '--set', 'async_insert_max_query_number=1000'] })
+const bad = (n) => `{"id":${n},"v":1}\n{"id":${n},"v":"no number"}`
+await test(d, {
+  '999 good inserts and a bad one wait together': async () => {
+    await d.sql('CREATE TABLE t (id UInt64, v UInt32) ENGINE = MergeTree ORDER BY id')
+    const bodies = Array.from({ length: 1000 }, (_, i) => (i === 500 ? bad(i) : `{"id":${i},"v":${i}}`))
+    d.agent.maxSockets = 1000
+    const answers = await parallel(1000, bodies.map((body) => () => d.insert('t', body)))
+    const refused = answers.filter((a) => a.status !== 200)
+    equal(refused.length, 1, 'refused inserts')
+    equal(refused[0].status, 400, 'its status')
+    equal(refused[0].headers['x-clickhouse-exception-code'], '27', 'its code')
+    check(/\(at row 2\)/.test(refused[0].text), `row is named: ${refused[0].text}`)
+    check(refused[0].text.includes('v'), `column is named: ${refused[0].text}`)
+    equal(await d.rows('SELECT count(), sum(v) FROM t'), [[999, (999 * 1000) / 2 - 500]], 'rows')
+    const shared = new Set(answers.map((a) => a.headers['x-sluice-batch']))
+    check(shared.size < 100, `${shared.size} batches`)
+    check(answers.some((a) => a.status === 200 && a.headers['x-sluice-batch'] === refused[0].headers['x-sluice-batch']),
+      'a good insert was in the same batch')
+  },
+  'nobody waits: one letter, whose reason names row and column': async () => {
+    const a = await d.insert('t', bad(7777), { wait_for_async_insert: 0 })
+    equal([a.status, a.headers['x-sluice-ack']], [200, 'buffered'], 'answer')
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    const letters = await d.rows('SELECT code, row, column, reason, database, table, format, attempts, body FROM system.dead_letter_queue')
+    equal(letters.length, 1, 'letters')
+    const [code, row, column, reason, ...rest] = letters[0]
+    equal([code, Number(row), column], [27, 2, 'v'], 'code, row, column')
+    check(reason.includes('at row 2'), reason)
+    equal(rest, ['default', 't', 'JSONEachRow', 1, bad(7777)], 'the rest of the letter')
+    equal(await d.rows('SELECT count() FROM t WHERE id = 7777'), [[0]], 'none of its rows is stored')
+  },
+  'it survives kill -9': async () => {
+    await d.kill()
+    await d.launch()
+    equal(await d.rows('SELECT count() FROM system.dead_letter_queue'), [[1]], 'letters')
+    equal(await d.rows('SELECT count() FROM t'), [[999]], 'rows')
+  },
+  'replay before the mending changes nothing': async () => {
+    const [[id]] = await d.rows('SELECT id FROM system.dead_letter_queue')
+    const verdicts = await d.rows(`SYSTEM REPLAY DEAD LETTERS ID '${id}'`).catch((e) => e)
+    check(!(verdicts instanceof Error), String(verdicts))
+    equal(verdicts[0][0], id, 'the verdict names the letter')
+    equal(await d.rows('SELECT count(), max(attempts) FROM system.dead_letter_queue'), [[1, 2]], 'letters and attempts')
+  },
+  'a letter about a missing column is stored after ALTER and replay': async () => {
+    await d.insert('t', '{"id":8888,"v":1,"note":"x"}', { wait_for_async_insert: 0, input_format_skip_unknown_fields: 0 })
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    const [[id, code]] = await d.rows("SELECT id, code FROM system.dead_letter_queue WHERE code = 117")
+    equal(code, 117, 'code')
+    await d.sql('ALTER TABLE t ADD COLUMN note String')
+    await d.sql(`SYSTEM REPLAY DEAD LETTERS ID '${id}'`)
+    equal(await d.rows('SELECT id, v, note FROM t WHERE id = 8888'), [[8888, 1, 'x']], 'the row')
+    equal(await d.rows(`SELECT count() FROM system.dead_letter_queue WHERE id = '${id}'`), [[0]], 'the letter is gone')
+  },
+  'drop forgets the other': async () => {
+    const [[id]] = await d.rows('SELECT id FROM system.dead_letter_queue')
+    await d.sql(`SYSTEM DROP DEAD LETTERS ID '${id}'`)
+    equal(await d.rows('SELECT count() FROM system.dead_letter_queue'), [[0]], 'letters')
+  },
+})
