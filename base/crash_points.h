@@ -7,6 +7,7 @@
 #define SLUICE_BASE_CRASH_POINTS_H
 /* clang-format off */
 #define CRASH_POINTS(X) \
+    X("part.created")      /* an empty temporary file */ \
     X("part.written")      /* bytes appended to the temporary name, not synced */ \
     X("part.synced")       /* synced, not renamed */ \
     X("part.renamed")      /* under its final name, directory not synced */ \
@@ -15,6 +16,11 @@
     X("merge.renamed")     /* merged part hides its sources */ \
     X("merge.tokens")      /* the sources' tokens are in tokens.log */ \
     X("merge.removed")     /* one source unlinked */ \
+    X("table.created")     /* a new table under its temporary name */ \
+    X("table.renamed")     /* a table's directory has its new name, not synced */ \
+    X("table.dropped")     /* a table under its temporary name, not yet removed */ \
+    X("table.cut")         /* parts are cut off in tokens.log, still on disk */ \
+    X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
     X("durable.committed") /* fs_write_durably: renamed and synced */ \
     X("letters.added")     /* a dead letter is committed, the insert not yet let go */

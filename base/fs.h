@@ -32,8 +32,8 @@ struct fs_names {
 void fs_names_fini(struct fs_names *names);
 
 struct fs {
-    bool (*open)(struct fs *fs, const char *path, struct fs_file **file, struct err *err);      /* for reading */
-    bool (*create)(struct fs *fs, const char *path, struct fs_file **file, struct err *err);    /* must not exist */
+    bool (*open)(struct fs *fs, const char *path, struct fs_file **file, struct err *err);   /* for reading */
+    bool (*create)(struct fs *fs, const char *path, struct fs_file **file, struct err *err); /* FILE_ALREADY_EXISTS */
     bool (*append_to)(struct fs *fs, const char *path, struct fs_file **file, struct err *err); /* made if missing */
     bool (*read_at)(struct fs *fs, struct fs_file *file, uint64_t offset, void *out, size_t bytes, size_t *got,
                     struct err *err); /* less than asked only at the end of the file */
@@ -44,6 +44,7 @@ struct fs {
     bool (*size)(struct fs *fs, struct fs_file *file, uint64_t *bytes, struct err *err);
     bool (*close)(struct fs *fs, struct fs_file *file, struct err *err); /* the file is gone in any case */
     bool (*lock)(struct fs *fs, struct fs_file *file, struct err *err);  /* exclusive, whole file, not waiting */
+    /* Without replace: FILE_ALREADY_EXISTS where `to` is there. */
     bool (*rename)(struct fs *fs, const char *from, const char *to, bool replace, struct err *err);
     bool (*unlink)(struct fs *fs, const char *path, struct err *err);
     bool (*mkdir)(struct fs *fs, const char *path, struct err *err); /* fine if it is there */

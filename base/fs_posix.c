@@ -20,9 +20,12 @@ struct fs_file {
 
 enum { FILE_MODE = 0640, DIR_MODE = 0750 };
 
-static enum err_code missing_or(int number, enum err_code code)
+/* The two answers that callers tell apart have codes of their own. */
+static enum err_code path_code(int number, enum err_code code)
 {
-    return number == ENOENT || number == ENOTDIR ? ERR_FILE_DOESNT_EXIST : code;
+    if (number == ENOENT || number == ENOTDIR)
+        return ERR_FILE_DOESNT_EXIST;
+    return number == EEXIST ? ERR_FILE_ALREADY_EXISTS : code;
 }
 
 static bool open_with(const char *path, int flags, struct fs_file **file, struct err *err)
@@ -32,7 +35,7 @@ static bool open_with(const char *path, int flags, struct fs_file **file, struct
         fd = open(path, flags | O_CLOEXEC, FILE_MODE);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0)
-        return err_set_errno(err, missing_or(errno, ERR_CANNOT_OPEN_FILE), errno, "%s %s",
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_OPEN_FILE), errno, "%s %s",
                              (flags & O_CREAT) != 0 ? "create" : "open", path);
     *file = NEW(struct fs_file);
     (*file)->fd = fd;
@@ -167,7 +170,7 @@ static bool posix_rename(struct fs *fs, const char *from, const char *to, bool r
     if (result != 0 && !replace && (errno == EINVAL || errno == ENOSYS))
         result = rename_without_flag(from, to);
     if (result != 0)
-        return err_set_errno(err, missing_or(errno, ERR_CANNOT_OPEN_FILE), errno, "rename %s to %s", from, to);
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_OPEN_FILE), errno, "rename %s to %s", from, to);
     return true;
 }
 
@@ -175,7 +178,7 @@ static bool posix_unlink(struct fs *fs, const char *path, struct err *err)
 {
     (void)fs;
     if (unlink(path) != 0)
-        return err_set_errno(err, missing_or(errno, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR), errno, "remove %s", path);
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR), errno, "remove %s", path);
     return true;
 }
 
@@ -188,14 +191,14 @@ static bool posix_mkdir(struct fs *fs, const char *path, struct err *err)
     int number = errno;
     if (number == EEXIST && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return true;
-    return err_set_errno(err, missing_or(number, ERR_CANNOT_OPEN_FILE), number, "make directory %s", path);
+    return err_set_errno(err, path_code(number, ERR_CANNOT_OPEN_FILE), number, "make directory %s", path);
 }
 
 static bool posix_rmdir(struct fs *fs, const char *path, struct err *err)
 {
     (void)fs;
     if (rmdir(path) != 0)
-        return err_set_errno(err, missing_or(errno, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR), errno, "remove directory %s",
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR), errno, "remove directory %s",
                              path);
     return true;
 }
@@ -245,7 +248,7 @@ static bool posix_list(struct fs *fs, const char *path, struct fs_names *names, 
     *names = (struct fs_names){ 0 };
     DIR *dir = opendir(path);
     if (dir == NULL)
-        return err_set_errno(err, missing_or(errno, ERR_CANNOT_OPEN_FILE), errno, "list %s", path);
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_OPEN_FILE), errno, "list %s", path);
     bool ok = read_names(dir, path, names, err);
     if (closedir(dir) != 0 && ok)
         ok = err_set_errno(err, ERR_CANNOT_CLOSE_FILE, errno, "list %s", path);
@@ -259,7 +262,7 @@ static bool posix_stat(struct fs *fs, const char *path, struct fs_stat *out, str
     struct stat st;
     (void)fs;
     if (lstat(path, &st) != 0)
-        return err_set_errno(err, missing_or(errno, ERR_CANNOT_READ_FROM_FILE_DESCRIPTOR), errno, "look at %s", path);
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_READ_FROM_FILE_DESCRIPTOR), errno, "look at %s", path);
     *out = (struct fs_stat){
         .type = S_ISREG(st.st_mode)   ? FS_FILE
                 : S_ISDIR(st.st_mode) ? FS_DIR
@@ -275,7 +278,7 @@ static bool posix_free_bytes(struct fs *fs, const char *path, uint64_t *bytes, s
     struct statvfs st;
     (void)fs;
     if (statvfs(path, &st) != 0)
-        return err_set_errno(err, missing_or(errno, ERR_CANNOT_READ_FROM_FILE_DESCRIPTOR), errno, "free space of %s",
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_READ_FROM_FILE_DESCRIPTOR), errno, "free space of %s",
                              path);
     *bytes = (uint64_t)st.f_bavail * st.f_frsize;
     return true;
