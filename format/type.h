@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct lexer;
+
 enum type_kind {
     TYPE_UINT8,
     TYPE_UINT16,
@@ -71,9 +73,13 @@ struct type {
  * Errors: UNKNOWN_TYPE, SYNTAX_ERROR, ILLEGAL_TYPE_OF_ARGUMENT (Nullable(Array)), BAD_ARGUMENTS. */
 must_use bool type_parse(struct str text, struct arena *arena, const struct type **type, struct err *err);
 
-/* A plain type without parameters or flags; lives for ever. */
+/* The type that the lexer's next tokens spell; the lexer is then behind it. */
+must_use bool type_parse_next(struct lexer *lexer, struct arena *arena, const struct type **type, struct err *err);
+
+/* A plain type without flags; lives for ever. DateTime64 is of milliseconds, Decimal (10, 0); must: not a kind that
+ * says nothing without parameters (FixedString, Enum, Array, Map, Tuple, Nested). */
 const struct type *type_of_kind(enum type_kind kind);
-/* The same type with nullable set; in arena. */
+/* The same type with nullable set; in arena. must: not Array, Map, Tuple or Nested. */
 const struct type *type_nullable(const struct type *type, struct arena *arena);
 bool type_eq(const struct type *a, const struct type *b);
 /* Deep copy into arena. */
