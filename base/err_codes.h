@@ -15,6 +15,7 @@
     X(10,  NOT_FOUND_COLUMN_IN_BLOCK,                   500, ERR_REJECT) \
     X(15,  DUPLICATE_COLUMN,                            400, ERR_REJECT) \
     X(16,  NO_SUCH_COLUMN_IN_TABLE,                     500, ERR_REJECT) \
+    X(19,  SIZE_OF_FIXED_STRING_DOESNT_MATCH,           500, ERR_REJECT) \
     X(20,  NUMBER_OF_COLUMNS_DOESNT_MATCH,              500, ERR_REJECT) \
     X(25,  CANNOT_PARSE_ESCAPE_SEQUENCE,                400, ERR_REJECT) \
     X(26,  CANNOT_PARSE_QUOTED_STRING,                  400, ERR_REJECT) \

@@ -76,6 +76,9 @@ must_use bool type_parse(struct str text, struct arena *arena, const struct type
 /* The type that the lexer's next tokens spell; the lexer is then behind it. */
 must_use bool type_parse_next(struct lexer *lexer, struct arena *arena, const struct type **type, struct err *err);
 
+/* Is it a zone name of the IANA database, as it is written there? */
+bool type_timezone_known(struct str name);
+
 /* A plain type without flags; lives for ever. DateTime64 is of milliseconds, Decimal (10, 0); must: not a kind that
  * says nothing without parameters (FixedString, Enum, Array, Map, Tuple, Nested). */
 const struct type *type_of_kind(enum type_kind kind);

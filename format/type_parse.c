@@ -236,14 +236,17 @@ static int compare_zone(const void *key, const void *element)
     return str_cmp(*name, str_of(*(const char *const *)element));
 }
 
-static bool set_timezone(struct parser *p, struct type *type, const struct arg *arg)
+bool type_timezone_known(struct str name)
 {
     static const char *const zones[] = {
 #include "format/timezones.inc"
     };
-    if (arg->text.len == 0)
-        return true;
-    if (bsearch(&arg->text, zones, ARRAY_COUNT(zones), sizeof(zones[0]), compare_zone) == NULL)
+    return bsearch(&name, zones, ARRAY_COUNT(zones), sizeof(zones[0]), compare_zone) != NULL;
+}
+
+static bool set_timezone(struct parser *p, struct type *type, const struct arg *arg)
+{
+    if (arg->text.len > 0 && !type_timezone_known(arg->text))
         return err_set(p->err, ERR_BAD_ARGUMENTS, "Cannot load time zone " STR_FMT, STR_ARG(arg->text));
     type->timezone = arg->text;
     return true;
