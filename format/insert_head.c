@@ -548,5 +548,8 @@ void insert_head_print(const struct insert_head *head, struct strbuf *out)
     if (head->is_select)
         return;
     strbuf_add(out, STR(" FORMAT "));
-    lexer_print_name(out, head->format);
+    if (str_eq_nocase(head->format, STR("Values"))) /* a keyword elsewhere */
+        strbuf_add(out, head->format);
+    else
+        lexer_print_name(out, head->format);
 }

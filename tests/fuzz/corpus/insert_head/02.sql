@@ -1,0 +1,1 @@
+insert into d.t (a, `b c`, n.x) settings async_insert=1, x='a''b\\n', y=0x1f format JSONEachRow {"a":1}

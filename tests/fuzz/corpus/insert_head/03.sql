@@ -1,0 +1,1 @@
+INSERT INTO TABLE {p:Identifier}.{p:Identifier} (* EXCEPT (a, b)) VALUES (1, 'x')

@@ -1,0 +1,3 @@
+/* c /* d */ */ INSERT INTO "t" # x
+ (t.*) -- y
+ FORMAT `TSV`	x

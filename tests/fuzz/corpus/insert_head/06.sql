@@ -1,0 +1,1 @@
+INSERT INTO t SETTINGS a, b.c={'k':'v'}, d=DEFAULT, e=-1.5, f=true VALUES;

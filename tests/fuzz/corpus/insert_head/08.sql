@@ -1,0 +1,1 @@
+INSERT INTO `function` (with, columns) SETTINGS a=$$x$$, b=x'41' FORMAT RowBinary ÿ
