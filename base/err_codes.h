@@ -39,6 +39,7 @@
     X(53,  TYPE_MISMATCH,                               400, ERR_REJECT) \
     X(56,  UNKNOWN_STORAGE,                             404, ERR_REJECT) \
     X(57,  TABLE_ALREADY_EXISTS,                        500, ERR_REJECT) \
+    X(59,  ILLEGAL_TYPE_OF_COLUMN_FOR_FILTER,           500, ERR_REJECT) \
     X(60,  UNKNOWN_TABLE,                               404, ERR_REJECT) \
     X(62,  SYNTAX_ERROR,                                400, ERR_REJECT) \
     X(63,  UNKNOWN_AGGREGATE_FUNCTION,                  404, ERR_REJECT) \
@@ -74,6 +75,7 @@
     X(164, READONLY,                                    500, ERR_REJECT) \
     X(167, TOO_DEEP_AST,                                400, ERR_REJECT) \
     X(168, TOO_BIG_AST,                                 400, ERR_REJECT) \
+    X(184, ILLEGAL_AGGREGATION,                         500, ERR_REJECT) \
     X(190, SIZES_OF_ARRAYS_DONT_MATCH,                  500, ERR_REJECT) \
     X(192, UNKNOWN_USER,                                403, ERR_REJECT) \
     X(193, WRONG_PASSWORD,                              403, ERR_REJECT) \
@@ -84,6 +86,7 @@
     X(203, NO_FREE_CONNECTION,                          500, ERR_RETRY) \
     X(209, SOCKET_TIMEOUT,                              503, ERR_RETRY) \
     X(210, NETWORK_ERROR,                               500, ERR_RETRY) \
+    X(215, NOT_AN_AGGREGATE,                            500, ERR_REJECT) \
     X(216, QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING,       500, ERR_REJECT) \
     X(218, TABLE_IS_DROPPED,                            500, ERR_REJECT) \
     X(219, DATABASE_NOT_EMPTY,                          500, ERR_REJECT) \
