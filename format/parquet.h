@@ -47,8 +47,14 @@ typedef bool parquet_write_fn(void *context, struct str bytes, struct err *err);
 struct parquet_writer *parquet_writer_new(struct schema *schema, const struct parquet_options *options,
                                           parquet_write_fn *write, void *context);
 void parquet_writer_free(struct parquet_writer *w);
-/* Adds rows in their final order. Writes row groups as they fill. */
+/* Adds rows in their final order. Writes row groups as they fill. The block has the schema's columns. Errors: the
+ * callback's, NOT_IMPLEMENTED for a type that cannot be stored, ARGUMENT_OUT_OF_BOUND for a time outside its Parquet
+ * type; after one the writer can only be freed. */
 must_use bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err);
+/* The same for rows after which none follow: they are encoded where they are, without a copy. */
+must_use bool parquet_writer_add_last(struct parquet_writer *w, const struct block *block, struct err *err);
+/* Bytes of the file so far, those not yet given to the callback included; rows not yet encoded are not. */
+uint64_t parquet_writer_bytes(const struct parquet_writer *w);
 /* Last row group, indexes, footer with the given key-value metadata, and sluice.schema, sluice.format, sluice.check,
  * which the writer makes itself. Nothing may be added after. */
 must_use bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv, size_t kv_count,
@@ -70,8 +76,9 @@ struct parquet_row_group {
 };
 struct parquet_file;
 
-/* Reads and checks the footer (sluice.check of it included when present). With schema NULL the file must carry
- * sluice.schema. Errors: CORRUPTED_DATA with the place, NOT_IMPLEMENTED for encrypted files. */
+/* Reads and checks the footer, its checksum included. The file must have been written by sluice: types come from its
+ * sluice.schema. Errors: the callback's; CORRUPTED_DATA with the place; NOT_IMPLEMENTED for files of other writers and
+ * encrypted ones. The opened file does not change: any number of threads may read it at once, if the callback can. */
 must_use bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
                            struct err *err);
 void parquet_close(struct parquet_file *file);
@@ -80,11 +87,16 @@ uint64_t parquet_rows(const struct parquet_file *file);
 size_t parquet_row_groups(const struct parquet_file *file);
 struct parquet_row_group parquet_row_group(const struct parquet_file *file, size_t index);
 struct str parquet_metadata(const struct parquet_file *file, struct str key); /* empty when absent */
-/* Bounds of a column (index into parquet_schema) in a row group. */
+/* Bounds of a column (index into parquet_schema) in a row group. Known only where Parquet's order is the one of the
+ * type; that of UUID is the order of their text. NaN is outside the bounds. */
 struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_group, size_t column);
-/* Appends one column of one row group to c, whose type equals the schema's column. Every page's CRC is checked. */
+/* Appends one column of one row group to c, whose type equals the schema's column. Every page's CRC is checked. On
+ * failure c is as before. Errors: the callback's, CORRUPTED_DATA, CHECKSUM_DOESNT_MATCH with row group, column and
+ * page. */
 must_use bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c,
                                   struct err *err);
+/* How much memory one column of one row group may take; 1 GiB unless set. More is TOO_MANY_BYTES. */
+void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes);
 /* Bytes read so far through the callback. */
 uint64_t parquet_bytes_read(const struct parquet_file *file);
 /* Reads everything, checks sluice.check over the whole file. */

@@ -1,0 +1,33 @@
+/* parquet_footer.h: what stands behind the row groups of a file being written: page indexes and FileMetaData. Internal
+ * to the writer. */
+#ifndef SLUICE_FORMAT_PARQUET_FOOTER_H
+#define SLUICE_FORMAT_PARQUET_FOOTER_H
+#include "format/parquet_chunk.h"
+
+struct pq_written_chunk {
+    struct pq_chunk chunk;
+    uint64_t offset; /* in the file */
+    uint64_t column_index_offset, offset_index_offset;
+    uint32_t column_index_bytes, offset_index_bytes; /* 0: none */
+};
+struct pq_written_group {
+    uint64_t rows, offset;
+    struct pq_written_chunk *chunks; /* one a leaf */
+};
+struct pq_written_file {
+    struct schema *schema;
+    const struct parquet_options *options;
+    const struct pq_schema *tree;
+    const bool *bad_utf8; /* by leaf: loses its STRING annotation */
+    struct pq_written_group *groups;
+    size_t groups_count;
+    uint64_t rows;
+};
+
+/* Appends ColumnIndex and OffsetIndex where they are worth it and notes where they are. out begins at file offset
+ * start. */
+void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbuf *out);
+/* Appends FileMetaData. *check_at is where in out the digits of sluice.check are; they are '0'. */
+void pq_footer_write(const struct pq_written_file *file, const struct parquet_kv *kv, size_t kv_count,
+                     struct strbuf *out, size_t *check_at);
+#endif

@@ -1,0 +1,624 @@
+/* Reading a column: the chunk of each of its leaves, page by page.
+ *
+ *   chunk bytes -> page header -> checksum -> decompressed body -> levels -> values -> cells of the leaf's column
+ *
+ * Values land densely; where a page has nulls its cells are then spread out in place. The levels of nested leaves are
+ * kept until the chunk is read and then become the offsets of the lists above: the first leaf below a list makes them,
+ * its siblings must agree. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "format/parquet_decode.h"
+#include "format/parquet_file.h"
+
+struct pq_decoder {
+    struct pq_unpacker *unpacker;
+    struct pq_room chunk, body, fixed, dictionary_body, indexes;
+    struct pq_strings_room strings, dictionary_strings;
+    struct strbuf def, rep; /* of a page (flat leaves) or of the chunk so far */
+};
+
+static void strings_room_fini(struct pq_strings_room *room)
+{
+    pq_room_fini(&room->ends);
+    pq_room_fini(&room->lengths);
+    pq_room_fini(&room->prefixes);
+    strbuf_fini(&room->bytes);
+}
+
+static void decoder_free(void *memory)
+{
+    struct pq_decoder *d = memory;
+    if (d == NULL)
+        return;
+    pq_unpacker_free(d->unpacker);
+    pq_room_fini(&d->chunk);
+    pq_room_fini(&d->body);
+    pq_room_fini(&d->fixed);
+    pq_room_fini(&d->dictionary_body);
+    pq_room_fini(&d->indexes);
+    strings_room_fini(&d->strings);
+    strings_room_fini(&d->dictionary_strings);
+    strbuf_fini(&d->def);
+    strbuf_fini(&d->rep);
+    free(d);
+}
+
+/* ---- one spare decoder a thread ---- */
+
+static pthread_key_t spare_key;
+static pthread_once_t spare_once = PTHREAD_ONCE_INIT;
+
+static void spare_init(void)
+{
+    must(pthread_key_create(&spare_key, decoder_free) == 0);
+}
+
+static struct pq_decoder *decoder_lend(void)
+{
+    pthread_once(&spare_once, spare_init);
+    struct pq_decoder *d = pthread_getspecific(spare_key);
+    if (d != NULL) {
+        must(pthread_setspecific(spare_key, NULL) == 0);
+        return d;
+    }
+    d = NEW(struct pq_decoder);
+    d->unpacker = pq_unpacker_new();
+    return d;
+}
+
+/* A decoder that met a huge chunk does not keep its memory. */
+static void decoder_return(struct pq_decoder *d)
+{
+    enum { KEEP_BYTES_MAX = 8 << 20 };
+    size_t bytes = d->chunk.cap + d->body.cap + d->fixed.cap + d->dictionary_body.cap + d->indexes.cap +
+                   d->strings.bytes.cap + d->dictionary_strings.bytes.cap + d->def.cap + d->rep.cap;
+    if (bytes > KEEP_BYTES_MAX || pthread_getspecific(spare_key) != NULL || pthread_setspecific(spare_key, d) != 0)
+        decoder_free(d);
+}
+
+/* ---- the work on one chunk ---- */
+
+struct work {
+    struct pq_decoder *d;
+    struct parquet_file *file;
+    const struct pq_leaf *leaf;
+    const struct pq_meta_chunk *meta;
+    struct column *top, *c; /* the schema's column and the leaf's */
+    size_t rows_before;     /* of top */
+    size_t slots;           /* rows added to c */
+    uint64_t entries, rows; /* read so far */
+    bool has_dictionary;
+    struct column dictionary; /* its values as cells */
+    uint64_t memory_left;
+    struct err *err;
+};
+
+static bool bad(struct work *w, const char *why)
+{
+    return err_set(w->err, ERR_CORRUPTED_DATA, "%s", why);
+}
+
+static bool charge(struct work *w, uint64_t count, uint64_t size)
+{
+    uint64_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > w->memory_left)
+        return err_set(w->err, ERR_TOO_MANY_BYTES, "a column of a row group takes over %llu bytes",
+                       (unsigned long long)w->file->memory_max);
+    w->memory_left -= bytes;
+    return true;
+}
+
+/* ---- values ---- */
+
+static const char *plain(struct work *w, struct str body, size_t count, struct pq_strings_room *strings,
+                         struct pq_values *out)
+{
+    const struct pq_leaf *leaf = w->leaf;
+    if (leaf->physical == PQ_BYTE_ARRAY)
+        return pq_decode_plain_strings(body, strings, count, &out->strings);
+    if (leaf->physical == PQ_BOOLEAN) {
+        uint8_t *bools = pq_room(&w->d->fixed, count);
+        out->fixed = bools;
+        return pq_decode_plain_bools(body, bools, count);
+    }
+    if (body.len / leaf->width != count || body.len % leaf->width != 0)
+        return "values that do not fill the page";
+    out->fixed = (const uint8_t *)body.data;
+    return NULL;
+}
+
+static const char *delta(struct work *w, struct str body, size_t count, struct pq_values *out)
+{
+    const char *why;
+    void *to = pq_room(&w->d->fixed, count * sizeof(int64_t));
+    out->fixed = to;
+    if (w->leaf->physical == PQ_INT32)
+        why = pq_decode_delta32(&body, to, count);
+    else if (w->leaf->physical == PQ_INT64)
+        why = pq_decode_delta64(&body, to, count);
+    else
+        return "an encoding that does not fit its type";
+    return why != NULL || body.len == 0 ? why : "bytes follow the last value";
+}
+
+static const char *rle_bools(struct work *w, struct str body, size_t count, struct pq_values *out)
+{
+    uint32_t bytes;
+    uint8_t *to = pq_room(&w->d->fixed, count);
+    out->fixed = to;
+    if (w->leaf->physical != PQ_BOOLEAN)
+        return "an encoding that does not fit its type";
+    if (body.len < 4)
+        return "run lengths are cut";
+    memcpy(&bytes, body.data, 4);
+    if (bytes > body.len - 4)
+        return "run lengths are cut";
+    return pq_decode_levels(str_sub(body, 4, bytes), 1, to, count);
+}
+
+static const char *split(struct work *w, struct str body, size_t count, struct pq_values *out)
+{
+    if (w->leaf->width == 0 || body.len / w->leaf->width != count)
+        return "an encoding that does not fit its type or page";
+    void *to = pq_room(&w->d->fixed, count * w->leaf->width);
+    out->fixed = to;
+    return pq_decode_byte_stream_split(body, to, count, w->leaf->width);
+}
+
+static const char *decode_values(struct work *w, int encoding, struct str body, size_t count, struct pq_values *out)
+{
+    *out = (struct pq_values){ .count = count };
+    bool strings = w->leaf->physical == PQ_BYTE_ARRAY;
+    switch (encoding) {
+    case PQ_PLAIN:
+        return plain(w, body, count, &w->d->strings, out);
+    case PQ_DELTA_BINARY_PACKED:
+        return delta(w, body, count, out);
+    case PQ_DELTA_LENGTH:
+        return strings ? pq_decode_delta_length(body, &w->d->strings, count, &out->strings)
+                       : "an encoding that does not fit its type";
+    case PQ_DELTA_BYTE_ARRAY:
+        return strings ? pq_decode_delta_strings(body, &w->d->strings, count, (size_t)w->memory_left, &out->strings)
+                       : "an encoding that does not fit its type";
+    case PQ_RLE:
+        return rle_bools(w, body, count, out);
+    case PQ_BYTE_STREAM_SPLIT:
+        return split(w, body, count, out);
+    default:
+        return "an encoding that cannot be read";
+    }
+}
+
+static uint64_t strings_bytes(const struct pq_values *v)
+{
+    return v->count == 0 || v->strings.ends == NULL ? 0 : v->strings.ends[v->count - 1] - v->strings.start;
+}
+
+/* Cells cost their width, and what text they are made of. */
+static bool charge_values(struct work *w, const struct pq_values *v)
+{
+    return charge(w, v->count, MAX(w->c->width, sizeof(uint64_t))) && charge(w, strings_bytes(v), 1);
+}
+
+static bool append_indexed(struct work *w, struct str body, size_t count)
+{
+    if (!w->has_dictionary)
+        return bad(w, "dictionary-coded, but there is no dictionary");
+    if (body.len < 1)
+        return bad(w, "its index width is missing");
+    if (!charge(w, count, MAX(w->c->width, sizeof(uint64_t))))
+        return false;
+    uint32_t *indexes = pq_room(&w->d->indexes, count * sizeof *indexes), most = 0;
+    const char *why = pq_decode_hybrid(str_from(body, 1), (uint8_t)body.data[0], indexes, count);
+    if (why != NULL)
+        return bad(w, why);
+    for (size_t i = 0; i < count; i++)
+        most = MAX(most, indexes[i]);
+    if (most >= w->dictionary.rows)
+        return bad(w, "an index beyond the dictionary");
+    if (w->dictionary.offsets != NULL) {
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < count; i++)
+            bytes += w->dictionary.offsets[indexes[i]] - column_start(&w->dictionary, indexes[i]);
+        if (!charge(w, bytes, 1))
+            return false;
+    }
+    column_gather(w->c, &w->dictionary, indexes, count);
+    return true;
+}
+
+static bool append_values(struct work *w, int encoding, struct str body, size_t count)
+{
+    struct pq_values values;
+    if (count == 0)
+        return true;
+    if (encoding == PQ_RLE_DICTIONARY || encoding == PQ_PLAIN_DICTIONARY)
+        return append_indexed(w, body, count);
+    if (!charge(w, count, 2 * sizeof(uint64_t))) /* what decoding needs */
+        return false;
+    const char *why = decode_values(w, encoding, body, count, &values);
+    if (why != NULL)
+        return bad(w, why);
+    return charge_values(w, &values) && pq_values_append(w->leaf, &values, w->c, w->err);
+}
+
+/* ---- nulls ---- */
+
+/* The last `values` cells of c become `slots` cells: def[i] says whether slot i has a value. def counts only entries
+ * that have a slot. */
+static void spread(struct column *c, size_t values, const uint8_t *has_value, size_t slots)
+{
+    struct column one;
+    column_init(&one, c->type);
+    column_push_default(&one);
+    size_t base = c->rows - values, from = c->rows, width = c->width;
+    column_reserve(c, slots - values, 0);
+    for (size_t i = slots; i-- > 0;) {
+        size_t to = base + i;
+        bool value = has_value[i];
+        from -= value;
+        if (width > 0 && value && from != to)
+            memcpy(c->data + to * width, c->data + from * width, width);
+        else if (width > 0 && !value)
+            memcpy(c->data + to * width, one.data, width);
+        else if (width == 0)
+            c->offsets[to] = value ? c->offsets[from] : from == 0 ? 0 : c->offsets[from - 1];
+        if (c->nulls != NULL)
+            c->nulls[to] = !value;
+    }
+    c->rows = base + slots;
+    if (width > 0)
+        c->data_bytes = c->rows * width;
+    column_fini(&one);
+}
+
+/* ---- levels ---- */
+
+/* Takes a v1 level section off *body and appends its levels. */
+static bool levels_v1(struct work *w, int encoding, unsigned max, size_t count, struct str *body, struct strbuf *out)
+{
+    uint32_t bytes;
+    const char *why;
+    if (max == 0)
+        return true;
+    uint8_t *levels = (uint8_t *)strbuf_room(out, count);
+    if (encoding == PQ_BIT_PACKED) {
+        why = pq_decode_levels_packed(body, max, levels, count);
+    } else if (encoding != PQ_RLE) {
+        return bad(w, "its levels have an unknown encoding");
+    } else {
+        if (body->len < 4)
+            return bad(w, "its levels are cut");
+        memcpy(&bytes, body->data, 4);
+        *body = str_from(*body, 4);
+        if (bytes > body->len)
+            return bad(w, "its levels are longer than the page");
+        why = pq_decode_levels(str_sub(*body, 0, bytes), max, levels, count);
+        *body = str_from(*body, bytes);
+    }
+    strbuf_grew(out, count);
+    return why == NULL || bad(w, why);
+}
+
+static bool levels_v2(struct work *w, struct str section, unsigned max, size_t count, struct strbuf *out)
+{
+    if (max == 0)
+        return section.len == 0 || bad(w, "it has levels where there can be none");
+    const char *why = pq_decode_levels(section, max, (uint8_t *)strbuf_room(out, count), count);
+    strbuf_grew(out, count);
+    return why == NULL || bad(w, why);
+}
+
+/* The values of a page whose levels are the last `count` of w->d->def and rep. */
+static bool page_values(struct work *w, int encoding, struct str body, size_t count)
+{
+    const struct pq_leaf *leaf = w->leaf;
+    if (leaf->max_def == 0) {
+        w->slots += count;
+        w->rows += count;
+        return append_values(w, encoding, body, count);
+    }
+    uint8_t *def = (uint8_t *)w->d->def.data + w->d->def.len - count;
+    const uint8_t *rep = leaf->max_rep == 0 ? NULL : (const uint8_t *)w->d->rep.data + w->d->rep.len - count;
+    unsigned slot_def = leaf->lists_count == 0 ? 0 : leaf->list_def[leaf->lists_count - 1];
+    size_t values = 0, slots = 0, rows = 0;
+    for (size_t i = 0; i < count; i++) {
+        values += def[i] == leaf->max_def;
+        slots += def[i] >= slot_def;
+        rows += rep == NULL || rep[i] == 0;
+    }
+    w->slots += slots;
+    w->rows += rows;
+    if (!append_values(w, encoding, body, values))
+        return false;
+    if (values == slots)
+        return true;
+    if (!charge(w, slots - values, MAX(w->c->width, sizeof(uint64_t))))
+        return false;
+    uint8_t *has_value = pq_room(&w->d->indexes, slots);
+    for (size_t i = 0, n = 0; i < count; i++)
+        if (def[i] >= slot_def)
+            has_value[n++] = def[i] == leaf->max_def;
+    spread(w->c, values, has_value, slots);
+    return true;
+}
+
+/* ---- pages ---- */
+
+/* A body without compression is used where it is. */
+static bool unpack_body(struct work *w, struct str stored, size_t bytes, struct pq_room *room, struct str *body)
+{
+    if (bytes > w->memory_left)
+        return charge(w, bytes, 1);
+    if (w->meta->codec == PARQUET_UNCOMPRESSED) {
+        *body = stored;
+        return stored.len == bytes || bad(w, "an uncompressed page of another size");
+    }
+    void *out = pq_room(room, bytes);
+    const char *why = pq_unpack(w->d->unpacker, w->meta->codec, stored, out, bytes);
+    *body = str_make(out, bytes);
+    return why == NULL || bad(w, why);
+}
+
+static bool dictionary_page(struct work *w, const struct pq_page_header *h, struct str stored)
+{
+    struct str body;
+    struct pq_values values = { .count = (size_t)h->entries };
+    if (w->has_dictionary || w->entries > 0)
+        return bad(w, "a dictionary that is not the first page");
+    if (h->encoding != PQ_PLAIN && h->encoding != PQ_PLAIN_DICTIONARY)
+        return bad(w, "a dictionary that is not PLAIN");
+    if (!unpack_body(w, stored, h->uncompressed_bytes, &w->d->dictionary_body, &body) ||
+        !charge(w, values.count, 2 * sizeof(uint64_t)))
+        return false;
+    const char *why = plain(w, body, values.count, &w->d->dictionary_strings, &values);
+    if (why != NULL)
+        return bad(w, why);
+    w->has_dictionary = true;
+    return charge_values(w, &values) && pq_values_append(w->leaf, &values, &w->dictionary, w->err);
+}
+
+/* Room for the levels of a page; flat leaves need them only within it. */
+static bool begin_page(struct work *w, size_t count)
+{
+    if (count > (uint64_t)w->meta->entries - w->entries)
+        return bad(w, "more values than the chunk has");
+    w->entries += count;
+    if (w->leaf->max_rep == 0)
+        strbuf_clear(&w->d->def);
+    return charge(w, count, 2); /* a byte a level */
+}
+
+static bool data_page_v1(struct work *w, const struct pq_page_header *h, struct str stored)
+{
+    struct str body;
+    size_t count = (size_t)h->entries;
+    if (!begin_page(w, count) || !unpack_body(w, stored, h->uncompressed_bytes, &w->d->body, &body))
+        return false;
+    if (count == 0)
+        return true;
+    return levels_v1(w, h->rep_encoding, w->leaf->max_rep, count, &body, &w->d->rep) &&
+           levels_v1(w, h->def_encoding, w->leaf->max_def, count, &body, &w->d->def) &&
+           page_values(w, h->encoding, body, count);
+}
+
+static bool data_page_v2(struct work *w, const struct pq_page_header *h, struct str stored)
+{
+    size_t count = (size_t)h->entries, levels = h->rep_bytes + h->def_bytes;
+    struct str values = str_from(stored, levels), body = values;
+    if (!begin_page(w, count))
+        return false;
+    if (count == 0)
+        return true;
+    if (!levels_v2(w, str_sub(stored, 0, h->rep_bytes), w->leaf->max_rep, count, &w->d->rep) ||
+        !levels_v2(w, str_sub(stored, h->rep_bytes, h->def_bytes), w->leaf->max_def, count, &w->d->def))
+        return false;
+    size_t bytes = h->uncompressed_bytes - levels;
+    if (h->compressed && values.len + bytes > 0 && !unpack_body(w, values, bytes, &w->d->body, &body))
+        return false;
+    return page_values(w, h->encoding, body, count);
+}
+
+static bool read_page(struct work *w, struct str *rest)
+{
+    struct pq_page_header h;
+    size_t header_bytes;
+    if (!pq_page_header_parse(*rest, &h, &header_bytes, w->err))
+        return false;
+    *rest = str_from(*rest, header_bytes);
+    if (h.bytes > rest->len)
+        return bad(w, "it is longer than what is left of the chunk");
+    struct str stored = str_sub(*rest, 0, h.bytes);
+    *rest = str_from(*rest, h.bytes);
+    if (h.has_crc && (uint32_t)crc32_z(0, (const Bytef *)stored.data, stored.len) != h.crc)
+        return err_set(w->err, ERR_CHECKSUM_DOESNT_MATCH, "its checksum does not match");
+    switch (h.type) {
+    case PQ_DICTIONARY_PAGE:
+        return dictionary_page(w, &h, stored);
+    case PQ_DATA_PAGE:
+        return data_page_v1(w, &h, stored);
+    case PQ_DATA_PAGE_V2:
+        return data_page_v2(w, &h, stored);
+    default:
+        return true; /* index pages and what may come */
+    }
+}
+
+static bool read_pages(struct work *w, struct str chunk)
+{
+    size_t page = 0;
+    for (struct str rest = chunk; w->entries < (uint64_t)w->meta->entries; page++) {
+        if (rest.len == 0)
+            return bad(w, "its pages hold fewer values than the chunk has");
+        if (!read_page(w, &rest))
+            return err_wrap(w->err, "page %zu", page);
+    }
+    return true;
+}
+
+/* ---- lists ---- */
+
+struct list_state {
+    struct column *column;
+    bool makes;   /* this leaf makes the offsets, otherwise it checks them */
+    uint8_t def;  /* level from which the list has an element */
+    size_t at;    /* next row, where offsets are checked */
+    uint64_t end; /* of the list that is open, in the rows below */
+    bool open;
+};
+
+static bool close_list(struct list_state *l)
+{
+    if (!l->open)
+        return true;
+    l->open = false;
+    if (l->makes) {
+        l->column->offsets[l->column->rows++] = l->end;
+        return true;
+    }
+    return l->at < l->column->rows && l->column->offsets[l->at++] == l->end;
+}
+
+/* The lists above the leaf, outermost first, and whether this leaf is the first below each. */
+static unsigned find_lists(struct work *w, struct list_state *lists)
+{
+    struct column *c = w->top;
+    unsigned count = 0;
+    for (unsigned i = 0;; i++) {
+        if (c->type->kind == TYPE_ARRAY || c->type->kind == TYPE_MAP || c->type->kind == TYPE_NESTED)
+            lists[count++] = (struct list_state){ .column = c, .makes = true };
+        if (i == w->leaf->path_count)
+            return count;
+        for (unsigned j = 0; j < count; j++)
+            lists[j].makes = lists[j].makes && w->leaf->path[i] == 0;
+        c = &c->children[w->leaf->path[i]];
+    }
+}
+
+/* Rows that each list column had when the schema's column had rows_before. */
+static void rows_before_lists(const struct work *w, struct list_state *lists, unsigned count)
+{
+    const struct column *c = w->top;
+    size_t rows = w->rows_before;
+    for (unsigned i = 0, j = 0; j < count; i++) {
+        if (c == lists[j].column) {
+            lists[j].at = rows;
+            rows = (size_t)column_start(c, rows);
+            lists[j++].end = rows;
+        }
+        if (i < w->leaf->path_count)
+            c = &c->children[w->leaf->path[i]];
+    }
+}
+
+static bool build_lists(struct work *w)
+{
+    struct list_state lists[PQ_DEPTH_MAX];
+    unsigned count = find_lists(w, lists);
+    rows_before_lists(w, lists, count);
+    const uint8_t *def = (const uint8_t *)w->d->def.data, *rep = (const uint8_t *)w->d->rep.data;
+    for (unsigned j = 0; j < count; j++) {
+        lists[j].def = w->leaf->list_def[j];
+        if (lists[j].makes)
+            column_reserve(lists[j].column, (size_t)w->entries, 0);
+    }
+    for (uint64_t i = 0; i < w->entries; i++) {
+        unsigned from = rep[i];
+        if (i == 0 && from != 0)
+            return bad(w, "its first list begins in the middle");
+        if (from > 0 && (!lists[from - 1].open || def[i] < lists[from - 1].def))
+            return bad(w, "a list goes on after its end");
+        for (unsigned j = count; j-- > from;)
+            if (!close_list(&lists[j]))
+                return bad(w, "its lists differ from those of its siblings");
+        if (from > 0)
+            lists[from - 1].end++;
+        for (unsigned j = from; j < count; j++) {
+            lists[j].open = true;
+            if (def[i] < lists[j].def)
+                break;
+            lists[j].end++;
+        }
+    }
+    for (unsigned j = count; j-- > 0;)
+        if (!close_list(&lists[j]) || (!lists[j].makes && lists[j].at != lists[j].column->rows))
+            return bad(w, "its lists differ from those of its siblings");
+    return true;
+}
+
+/* ---- chunks and columns ---- */
+
+static bool read_chunk(struct work *w, struct err *err)
+{
+    int64_t start = w->meta->dictionary_offset >= 0 ? w->meta->dictionary_offset : w->meta->data_offset;
+    size_t bytes = (size_t)w->meta->bytes;
+    if (w->meta->entries == 0)
+        return true;
+    if (!pq_codec_known(w->meta->codec))
+        return err_set(err, ERR_NOT_IMPLEMENTED, "codec %d cannot be read", (int)w->meta->codec);
+    void *chunk = pq_room(&w->d->chunk, bytes);
+    strbuf_clear(&w->d->def);
+    strbuf_clear(&w->d->rep);
+    return pq_file_read(w->file, (uint64_t)start, chunk, bytes, err) && read_pages(w, str_make(chunk, bytes));
+}
+
+static bool read_leaf(struct parquet_file *file, size_t group, size_t leaf, struct column *top, size_t rows_before,
+                      struct err *err)
+{
+    struct work w = { .d = decoder_lend(),
+                      .file = file,
+                      .leaf = &file->tree.leaves[leaf],
+                      .meta = &file->meta.groups[group].chunks[leaf],
+                      .top = top,
+                      .rows_before = rows_before,
+                      .memory_left = file->memory_max,
+                      .err = err };
+    w.c = top;
+    for (unsigned i = 0; i < w.leaf->path_count; i++)
+        w.c = &w.c->children[w.leaf->path[i]];
+    column_init(&w.dictionary, w.leaf->type);
+    bool ok = read_chunk(&w, err);
+    if (ok && w.rows != (uint64_t)file->meta.groups[group].rows)
+        ok = bad(&w, "its pages do not hold the row group's rows");
+    if (ok && w.leaf->lists_count > 0 && w.entries > 0)
+        ok = build_lists(&w);
+    column_fini(&w.dictionary);
+    decoder_return(w.d);
+    return ok;
+}
+
+/* Tuples take their rows from their fields, and everything below must have as many rows as what is above says. */
+static bool settle(struct column *c, size_t rows)
+{
+    size_t inside = rows;
+    if (c->type->kind == TYPE_TUPLE)
+        c->rows = rows;
+    if (c->rows != rows)
+        return false;
+    if (c->type->kind != TYPE_TUPLE && c->children_count > 0)
+        inside = (size_t)column_start(c, rows);
+    for (size_t i = 0; i < c->children_count; i++)
+        if (!settle(&c->children[i], inside))
+            return false;
+    return true;
+}
+
+bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c, struct err *err)
+{
+    must(row_group < file->meta.groups_count && column < file->schema->columns_count);
+    must_slow(type_eq(c->type, file->schema->columns[column].type));
+    size_t before = c->rows, rows = (size_t)file->meta.groups[row_group].rows;
+    bool ok = true;
+    for (size_t i = file->tree.column_leaf[column]; ok && i < file->tree.column_leaf[column + 1]; i++)
+        ok = read_leaf(file, row_group, i, c, before, err);
+    if (ok && !settle(c, before + rows))
+        ok = err_set(err, ERR_CORRUPTED_DATA, "its fields have different numbers of rows");
+    if (ok)
+        return true;
+    column_truncate(c, before);
+    return err_wrap(err, "Parquet row group %zu, column " STR_FMT, row_group,
+                    STR_ARG(file->schema->columns[column].name));
+}

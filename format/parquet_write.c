@@ -1,0 +1,254 @@
+/* The writer: rows are collected until they make a row group, which is then encoded leaf by leaf. Rows of the last
+ * block are encoded where they are. Nothing of a row group stays in memory but what the footer needs. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "format/parquet_footer.h"
+
+enum { WRITE_BYTES = 256 << 10 }; /* encoded bytes go out in pieces of about this size */
+
+struct parquet_writer {
+    struct schema *schema;
+    struct parquet_options options;
+    parquet_write_fn *write;
+    void *context;
+    struct arena *arena;
+    struct pq_schema tree;
+    bool *bad_utf8;
+    struct block pending;
+    struct strbuf out;
+    uint64_t written; /* bytes given away */
+    struct hash64_stream *hash;
+    struct pq_written_group *groups;
+    size_t groups_count, groups_cap;
+    uint64_t rows;
+    bool failed, finished;
+    struct err why;
+};
+
+static bool fail(struct parquet_writer *w, struct err *err)
+{
+    w->failed = true;
+    w->why = *err;
+    return false;
+}
+
+/* A writer that failed says so again. */
+static bool usable(const struct parquet_writer *w, struct err *err)
+{
+    must(!w->finished);
+    if (w->failed)
+        *err = w->why;
+    return !w->failed;
+}
+
+struct parquet_writer *parquet_writer_new(struct schema *schema, const struct parquet_options *options,
+                                          parquet_write_fn *write, void *context)
+{
+    struct parquet_writer *w = NEW(struct parquet_writer);
+    w->schema = schema_ref(schema);
+    w->options = *options;
+    w->write = write;
+    w->context = context;
+    w->arena = arena_new(16 << 10);
+    w->hash = hash64_stream_new();
+    size_t *sort_columns = ARENA_ARRAY(w->arena, size_t, options->sort_columns_count + 1);
+    for (size_t i = 0; i < options->sort_columns_count; i++) {
+        must(options->sort_columns[i] < schema->columns_count);
+        sort_columns[i] = options->sort_columns[i];
+    }
+    w->options.sort_columns = sort_columns;
+    if (w->options.row_group_rows == 0)
+        w->options.row_group_rows = PQ_ROW_GROUP_ROWS;
+    struct err err;
+    if (!pq_schema_build(schema, options->profile, w->arena, &w->tree, &err))
+        fail(w, &err);
+    w->bad_utf8 = ARENA_ARRAY(w->arena, bool, w->tree.leaves_count + 1);
+    block_init(&w->pending, schema->columns_count);
+    for (size_t i = 0; i < schema->columns_count; i++) {
+        column_init(&w->pending.columns[i], schema->columns[i].type);
+        w->pending.names[i] = schema->columns[i].name;
+    }
+    strbuf_add_text(&w->out, "PAR1");
+    return w;
+}
+
+void parquet_writer_free(struct parquet_writer *w)
+{
+    if (w == NULL)
+        return;
+    block_fini(&w->pending);
+    strbuf_fini(&w->out);
+    hash64_stream_free(w->hash);
+    arena_free(w->arena);
+    schema_unref(w->schema);
+    free(w->groups);
+    free(w);
+}
+
+uint64_t parquet_writer_bytes(const struct parquet_writer *w)
+{
+    return w->written + w->out.len;
+}
+
+static bool give_away(struct parquet_writer *w, struct err *err)
+{
+    struct str bytes = strbuf_view(&w->out);
+    if (bytes.len == 0)
+        return true;
+    hash64_stream_add(w->hash, bytes);
+    if (!w->write(w->context, bytes, err))
+        return false;
+    w->written += bytes.len;
+    strbuf_clear(&w->out);
+    return true;
+}
+
+/* Which place the leaf's column has in the sort key, or the number of sort columns. */
+static size_t sort_place(const struct parquet_writer *w, const struct pq_leaf *leaf)
+{
+    size_t i = 0;
+    while (i < w->options.sort_columns_count && w->options.sort_columns[i] != leaf->column)
+        i++;
+    return i;
+}
+
+static struct pq_chunk_options chunk_options(const struct parquet_writer *w, const struct pq_leaf *leaf)
+{
+    enum { PAGE_BOUNDS_COLUMNS = 2 };
+    size_t place = sort_place(w, leaf);
+    bool sort_key = place < w->options.sort_columns_count;
+    return (struct pq_chunk_options){ .codec = w->options.codec,
+                                      .level = w->options.level,
+                                      .sort_key = sort_key,
+                                      .page_bounds = sort_key && place < PAGE_BOUNDS_COLUMNS,
+                                      .delta_strings = sort_key && leaf->path_count == 0,
+                                      .native = w->options.profile == PARQUET_NATIVE };
+}
+
+static bool write_group(struct parquet_writer *w, const struct block *block, size_t from, size_t count, struct err *err)
+{
+    if (w->groups_count == w->groups_cap) {
+        w->groups_cap = MAX(w->groups_cap * 2, (size_t)4);
+        w->groups = mem_realloc(w->groups, w->groups_cap * sizeof *w->groups);
+    }
+    struct pq_written_group *group = &w->groups[w->groups_count];
+    *group = (struct pq_written_group){ .rows = count, .offset = parquet_writer_bytes(w) };
+    group->chunks = ARENA_ARRAY(w->arena, struct pq_written_chunk, w->tree.leaves_count);
+    struct pq_encoder *encoder = pq_encoder_lend();
+    bool ok = true;
+    for (size_t i = 0; ok && i < w->tree.leaves_count; i++) {
+        const struct pq_leaf *leaf = &w->tree.leaves[i];
+        struct pq_chunk_options options = chunk_options(w, leaf);
+        group->chunks[i].offset = parquet_writer_bytes(w);
+        ok = pq_chunk_encode(encoder, leaf, &block->columns[leaf->column], from, count, &options, w->arena, &w->out,
+                             &group->chunks[i].chunk, err);
+        if (!ok)
+            err_wrap(err, "column " STR_FMT, STR_ARG(w->schema->columns[leaf->column].name));
+        w->bad_utf8[i] = w->bad_utf8[i] || group->chunks[i].chunk.bad_utf8;
+        ok = ok && (w->out.len < WRITE_BYTES || give_away(w, err));
+    }
+    pq_encoder_return(encoder);
+    w->groups_count += ok;
+    w->rows += ok ? count : 0;
+    return ok || fail(w, err);
+}
+
+/* Rows of one row group, by count and by the bytes of a row of this block. */
+static size_t group_rows(const struct parquet_writer *w, const struct block *block)
+{
+    size_t row_bytes = block->rows == 0 ? 1 : block_bytes(block) / block->rows + 1;
+    return MAX(MIN((size_t)w->options.row_group_rows, PQ_ROW_GROUP_BYTES / row_bytes), (size_t)1);
+}
+
+static bool write_pending(struct parquet_writer *w, struct err *err)
+{
+    if (w->pending.rows == 0)
+        return true;
+    bool ok = write_group(w, &w->pending, 0, w->pending.rows, err);
+    block_truncate(&w->pending, 0);
+    return ok;
+}
+
+static void check_block(const struct parquet_writer *w, const struct block *block)
+{
+    must(block->columns_count == w->schema->columns_count);
+    for (size_t i = 0; i < block->columns_count; i++) {
+        must(block->columns[i].rows == block->rows);
+        must_slow(type_eq(block->columns[i].type, w->schema->columns[i].type));
+    }
+}
+
+static bool add_rows(struct parquet_writer *w, const struct block *block, bool last, struct err *err)
+{
+    check_block(w, block);
+    if (!usable(w, err))
+        return false;
+    size_t limit = group_rows(w, block), at = 0;
+    while (at < block->rows) {
+        size_t pending = w->pending.rows, count = MIN(block->rows - at, limit > pending ? limit - pending : 0);
+        if (pending == 0 && (count == limit || last)) {
+            if (!write_group(w, block, at, count, err))
+                return false;
+        } else if (count > 0) {
+            block_append(&w->pending, block, at, count);
+        }
+        at += count;
+        if (w->pending.rows >= limit && !write_pending(w, err))
+            return false;
+    }
+    return true;
+}
+
+bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err)
+{
+    return add_rows(w, block, false, err);
+}
+
+bool parquet_writer_add_last(struct parquet_writer *w, const struct block *block, struct err *err)
+{
+    return add_rows(w, block, true, err);
+}
+
+static void print_check(char *at, uint64_t hash)
+{
+    char digits[17];
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
+    memcpy(at, digits, 16);
+}
+
+bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv, size_t kv_count, struct err *err)
+{
+    if (!usable(w, err) || !write_pending(w, err))
+        return false;
+    struct pq_written_file file = { .schema = w->schema,
+                                    .options = &w->options,
+                                    .tree = &w->tree,
+                                    .bad_utf8 = w->bad_utf8,
+                                    .groups = w->groups,
+                                    .groups_count = w->groups_count,
+                                    .rows = w->rows };
+    /* Small files go out in one piece, so the hash of what stands before the footer is taken by hand. */
+    pq_indexes_write(&file, w->written, &w->out);
+    size_t footer_at = w->out.len, check_at;
+    hash64_stream_add(w->hash, strbuf_view(&w->out));
+    pq_footer_write(&file, kv, kv_count, &w->out, &check_at);
+    struct str footer = str_from(strbuf_view(&w->out), footer_at);
+    if (footer.len > PQ_FOOTER_BYTES_MAX) {
+        err_set(err, ERR_TOO_LARGE_STRING_SIZE, "the Parquet footer has %zu bytes", footer.len);
+        return fail(w, err);
+    }
+    uint64_t footer_hash = hash64(footer);
+    print_check(w->out.data + check_at, hash64_stream_value(w->hash));
+    print_check(w->out.data + check_at + PQ_CHECK_DIGITS / 2, footer_hash);
+    uint32_t footer_bytes = (uint32_t)footer.len;
+    strbuf_add_bytes(&w->out, &footer_bytes, 4);
+    strbuf_add_text(&w->out, "PAR1");
+    struct str rest = strbuf_view(&w->out);
+    if (!w->write(w->context, rest, err))
+        return fail(w, err);
+    w->written += rest.len;
+    strbuf_clear(&w->out);
+    w->finished = true;
+    return true;
+}

@@ -1,0 +1,238 @@
+/* What is written is read back, of every type, in both profiles, with every codec. */
+#include "support/cmocka_all.h"
+
+#include <stdlib.h>
+
+#include "base/strbuf.h"
+#include "format/parquet.h"
+#include "support/random_block.h"
+
+static bool write_memory(void *context, struct str bytes, struct err *err)
+{
+    (void)err;
+    strbuf_add(context, bytes);
+    return true;
+}
+
+static bool read_memory(void *context, uint64_t offset, void *out, size_t bytes, struct err *err)
+{
+    const struct strbuf *file = context;
+    if (offset > file->len || bytes > file->len - offset)
+        return err_set(err, ERR_CANNOT_READ_ALL_DATA, "read outside the file");
+    memcpy(out, file->data + offset, bytes);
+    return true;
+}
+
+static void write_block(struct strbuf *file, struct schema *schema, const struct parquet_options *options,
+                        const struct block *block, size_t piece_rows)
+{
+    struct parquet_writer *w = parquet_writer_new(schema, options, write_memory, file);
+    struct parquet_kv kv = { STR("sluice.part"), STR("{}") };
+    struct err err;
+    strbuf_clear(file);
+    for (size_t at = 0; at < block->rows && piece_rows > 0; at += piece_rows) {
+        struct block piece;
+        block_init(&piece, block->columns_count);
+        for (size_t i = 0; i < block->columns_count; i++)
+            column_init(&piece.columns[i], block->columns[i].type);
+        block_append(&piece, block, at, MIN(piece_rows, block->rows - at));
+        if (!parquet_writer_add(w, &piece, &err))
+            fail_msg("%s", err.text);
+        block_fini(&piece);
+    }
+    if (piece_rows == 0 && !parquet_writer_add_last(w, block, &err))
+        fail_msg("%s", err.text);
+    if (!parquet_writer_finish(w, &kv, 1, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(parquet_writer_bytes(w), file->len);
+    parquet_writer_free(w);
+}
+
+static bool read_block(struct parquet_file *file, struct block *out, struct err *err)
+{
+    struct schema *schema = parquet_schema(file);
+    block_init(out, schema->columns_count);
+    for (size_t i = 0; i < schema->columns_count; i++)
+        column_init(&out->columns[i], schema->columns[i].type);
+    for (size_t g = 0; g < parquet_row_groups(file); g++) {
+        for (size_t i = 0; i < schema->columns_count; i++)
+            if (!parquet_read_column(file, g, i, &out->columns[i], err))
+                return false;
+        out->rows += parquet_row_group(file, g).rows;
+    }
+    return true;
+}
+
+/* Reads the file back and compares; name says which case it is. */
+static void expect_block(struct strbuf *bytes, const struct block *block, const char *name)
+{
+    struct parquet_file *file;
+    struct block found;
+    struct err err;
+    size_t column, row;
+    if (!parquet_open(read_memory, bytes, bytes->len, &file, &err))
+        fail_msg("%s: %s", name, err.text);
+    assert_int_equal(parquet_rows(file), block->rows);
+    assert_true(str_eq(parquet_metadata(file, STR("sluice.part")), STR("{}")));
+    if (!read_block(file, &found, &err))
+        fail_msg("%s: %s", name, err.text);
+    if (block_differs(block, &found, &column, &row))
+        fail_msg("%s: column %zu differs in row %zu", name, column, row);
+    if (!parquet_verify(file, &err))
+        fail_msg("%s: %s", name, err.text);
+    block_fini(&found);
+    parquet_close(file);
+}
+
+static const char *const all_types[] = {
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "UInt8",
+    "UInt16",
+    "UInt32",
+    "UInt64",
+    "Float32",
+    "Float64",
+    "Bool",
+    "String",
+    "LowCardinality(String)",
+    "LowCardinality(Nullable(String))",
+    "Date",
+    "Date32",
+    "DateTime",
+    "DateTime('UTC')",
+    "DateTime64(0)",
+    "DateTime64(3)",
+    "DateTime64(5)",
+    "DateTime64(6, 'UTC')",
+    "DateTime64(8)",
+    "DateTime64(9)",
+    "UUID",
+    "Enum8('a' = 1, 'b' = -2, 'long name' = 3)",
+    "Enum16('x' = 1000, 'y' = 2)",
+    "FixedString(5)",
+    "FixedString(100)",
+    "Decimal(5, 2)",
+    "Decimal(18, 4)",
+    "Decimal(30, 10)",
+    "Nullable(Int8)",
+    "Nullable(UInt64)",
+    "Nullable(Float64)",
+    "Nullable(String)",
+    "Nullable(Bool)",
+    "Nullable(DateTime64(3))",
+    "Nullable(UUID)",
+    "Nullable(Date)",
+    "Nullable(Enum8('a' = 1, 'b' = -2))",
+    "Nullable(FixedString(3))",
+    "Nullable(Decimal(9, 3))",
+    "Array(String)",
+    "Array(Nullable(Int32))",
+    "Array(Array(UInt16))",
+    "Array(Array(Nullable(String)))",
+    "Map(String, String)",
+    "Map(LowCardinality(String), Float64)",
+    "Map(String, Array(Nullable(UInt8)))",
+    "Tuple(a Int32, b String)",
+    "Tuple(Int32, Array(String), Nullable(Float64))",
+    "Array(Tuple(x Int8, y Array(String)))",
+    "Nested(a Int32, b Nullable(String), c Array(UInt8))",
+    "Array(Map(String, Tuple(Int8, String)))",
+    /* As text in the lake profile. */
+    "Int128",
+    "UInt128",
+    "Int256",
+    "UInt256",
+    "IPv4",
+    "IPv6",
+    "Decimal(60, 20)",
+    "Nullable(IPv4)",
+    "Nullable(Int256)",
+    "Array(IPv6)",
+};
+
+static void every_type_comes_back(void **state)
+{
+    static const enum parquet_codec codecs[] = { PARQUET_ZSTD, PARQUET_LZ4_RAW, PARQUET_UNCOMPRESSED, PARQUET_GZIP };
+    static const size_t rows[] = { 1, 2, 9, 450, 3000 };
+    struct strbuf bytes = { 0 };
+    struct rng_seeded rng;
+    (void)state;
+    rng_seeded_init(&rng, 1);
+    for (size_t i = 0; i < ARRAY_COUNT(all_types); i++) {
+        struct schema *schema = random_schema(&all_types[i], 1);
+        for (size_t j = 0; j < 2 * ARRAY_COUNT(codecs) * ARRAY_COUNT(rows); j++) {
+            struct parquet_options options = { .profile = j % 2 ? PARQUET_NATIVE : PARQUET_LAKE,
+                                               .codec = codecs[j / 2 % ARRAY_COUNT(codecs)] };
+            struct block block;
+            random_block(&block, schema, rows[j / 2 / ARRAY_COUNT(codecs)], RANDOM_ANY, true, &rng.rng);
+            write_block(&bytes, schema, &options, &block, 0);
+            expect_block(&bytes, &block, all_types[i]);
+            block_fini(&block);
+        }
+        schema_unref(schema);
+    }
+    strbuf_fini(&bytes);
+}
+
+static void row_groups_and_pieces_do_not_matter(void **state)
+{
+    static const char *const types[] = { "DateTime64(3)",    "LowCardinality(String)",
+                                         "Nullable(String)", "Map(String, String)",
+                                         "Float64",          "Array(Array(Int64))" };
+    struct schema *schema = random_schema(types, ARRAY_COUNT(types));
+    struct strbuf bytes = { 0 };
+    struct rng_seeded rng;
+    (void)state;
+    rng_seeded_init(&rng, 2);
+    for (size_t piece = 0; piece < 4; piece++) {
+        static const size_t pieces[] = { 0, 1000, 7, 5000 };
+        size_t sort_columns[] = { 1, 0 };
+        struct parquet_options options = {
+            .codec = PARQUET_ZSTD, .row_group_rows = 1500, .sort_columns = sort_columns, .sort_columns_count = 2
+        };
+        struct block block;
+        random_block(&block, schema, 4321, RANDOM_ANY, true, &rng.rng);
+        write_block(&bytes, schema, &options, &block, pieces[piece]);
+        expect_block(&bytes, &block, "pieces");
+        block_fini(&block);
+    }
+    schema_unref(schema);
+    strbuf_fini(&bytes);
+}
+
+static void large_columns_come_back(void **state)
+{
+    static const char *const types[] = { "Int64",         "String",           "LowCardinality(String)", "Float64",
+                                         "Array(String)", "Nullable(UInt32)", "FixedString(8)",         "Bool" };
+    struct schema *schema = random_schema(types, ARRAY_COUNT(types));
+    struct strbuf bytes = { 0 };
+    struct rng_seeded rng;
+    (void)state;
+    rng_seeded_init(&rng, 3);
+    for (int shape = RANDOM_CONSTANT; shape < RANDOM_SHAPES; shape++) {
+        size_t sort_columns[] = { 1 };
+        struct parquet_options options = { .codec = PARQUET_ZSTD,
+                                           .sort_columns = sort_columns,
+                                           .sort_columns_count = 1 };
+        struct block block;
+        random_block(&block, schema, 40000, (enum random_shape)shape, shape % 2 == 0, &rng.rng);
+        write_block(&bytes, schema, &options, &block, 0);
+        expect_block(&bytes, &block, "large");
+        block_fini(&block);
+    }
+    schema_unref(schema);
+    strbuf_fini(&bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type_comes_back),
+        cmocka_unit_test(row_groups_and_pieces_do_not_matter),
+        cmocka_unit_test(large_columns_come_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
