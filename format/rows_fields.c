@@ -1,0 +1,254 @@
+/* rows_fields.c: formats whose rows are fields in a fixed order: TSV, CSV, JSONCompactEachRow.
+ *
+ * The order is the insert's, or that of a header: one the format's name promises (WithNames, WithNamesAndTypes), or one
+ * that is recognised because the first row holds the columns' names. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/must.h"
+#include "base/text.h"
+#include "format/rows_internal.h"
+
+/* ---- the header ---- */
+
+static void add_field(struct row_parser *p, int column)
+{
+    if (p->fields_count == p->fields_cap) {
+        p->fields_cap = MAX(2 * p->fields_cap, (size_t)16);
+        p->fields = (int *)mem_realloc(p->fields, p->fields_cap * sizeof p->fields[0]);
+    }
+    p->fields[p->fields_count++] = column;
+}
+
+static void fields_of_insert(struct row_parser *p)
+{
+    p->fields_count = 0;
+    for (size_t i = 0; i < p->target->columns_count; i++)
+        add_field(p, (int)p->target->columns[i]);
+}
+
+static bool header_fail(struct row_parser *p, const char *what, struct str name)
+{
+    struct strbuf shown = { 0 };
+    text_add_printable(&shown, name, 64);
+    (void)text_fail(&p->r, ERR_INCORRECT_DATA, "%s in %s header: '%s' at position %zu", what, p->format->name,
+                    strbuf_cstr(&shown), p->fields_count);
+    strbuf_fini(&shown);
+    return false;
+}
+
+static bool add_name(struct row_parser *p, struct str name, void *context)
+{
+    (void)context;
+    int column = row_column(p, name);
+    if (column == FIELD_AMBIGUOUS)
+        return header_fail(p, "Ambiguous field found", name);
+    if (column == FIELD_UNKNOWN && !p->target->settings->input_format_skip_unknown_fields)
+        return header_fail(p, "Unknown field found", name);
+    for (size_t i = 0; column >= 0 && i < p->fields_count; i++)
+        if (p->fields[i] == column)
+            return header_fail(p, "Duplicate field found", name);
+    add_field(p, column);
+    return true;
+}
+
+static bool ignore_name(struct row_parser *p, struct str name, void *context)
+{
+    (void)p;
+    (void)name;
+    (void)context;
+    return true;
+}
+
+/* The types of a header must be those of the columns. */
+static bool check_type(struct row_parser *p, struct str name, void *context)
+{
+    size_t *place = (size_t *)context;
+    size_t i = (*place)++;
+    if (i >= p->fields_count)
+        return text_fail(&p->r, ERR_INCORRECT_DATA,
+                         "The number of data types differs from the number of column names in input data");
+    if (p->fields[i] < 0)
+        return true;
+    const struct type *type = p->block->columns[p->fields[i]].type;
+    if (str_eq(type->text, name))
+        return true;
+    struct strbuf shown = { 0 };
+    text_add_printable(&shown, name, 64);
+    (void)text_fail(&p->r, ERR_INCORRECT_DATA, "Type of '" STR_FMT "' must be " STR_FMT ", not %s",
+                    STR_ARG(row_column_name(p, (size_t)p->fields[i])), STR_ARG(type->text), strbuf_cstr(&shown));
+    strbuf_fini(&shown);
+    return false;
+}
+
+static bool check_types(struct row_parser *p, const struct field_format *f)
+{
+    size_t count = 0;
+    if (!p->target->settings->input_format_with_types_use_header)
+        return f->header(p, ignore_name, NULL);
+    if (!f->header(p, check_type, &count))
+        return false;
+    if (count != p->fields_count)
+        return text_fail(&p->r, ERR_INCORRECT_DATA,
+                         "The number of data types differs from the number of column names in input data");
+    return true;
+}
+
+static bool read_names(struct row_parser *p, const struct field_format *f)
+{
+    p->fields_count = 0;
+    if (p->target->settings->input_format_with_names_use_header)
+        return f->header(p, add_name, NULL);
+    if (!f->header(p, ignore_name, NULL))
+        return false;
+    fields_of_insert(p);
+    return true;
+}
+
+/* ---- recognising a header ---- */
+
+struct detection {
+    size_t values, known; /* fields of the row; those that are names of columns */
+    uint8_t *seen;        /* by the place in the insert's columns */
+};
+
+static bool look_for_name(struct row_parser *p, struct str name, void *context)
+{
+    struct detection *d = (struct detection *)context;
+    d->values++;
+    for (size_t i = 0; i < p->target->columns_count; i++)
+        if (str_eq(row_column_name(p, p->target->columns[i]), name)) {
+            d->known++;
+            d->seen[i] = 1;
+            return true;
+        }
+    return true;
+}
+
+static bool look_for_type(struct row_parser *p, struct str name, void *context)
+{
+    bool *all_types = (bool *)context;
+    struct err ignored;
+    const struct type *type;
+    struct arena *arena = arena_new(256);
+    (void)p;
+    *all_types = *all_types && type_parse(name, arena, &type, &ignored);
+    arena_free(arena);
+    return true;
+}
+
+/* The first row is a header when its values are all names of columns, or hold them all. */
+static bool is_header(struct row_parser *p, const struct field_format *f, bool *header)
+{
+    uint8_t on_stack[ROWS_COLUMNS_STACK];
+    struct detection d = { .seen = on_stack };
+    const char *from = p->r.at;
+    size_t columns = p->target->columns_count, seen = 0;
+    if (columns > ROWS_COLUMNS_STACK)
+        d.seen = (uint8_t *)mem_alloc(columns);
+    memset(d.seen, 0, columns);
+    bool ok = f->header(p, look_for_name, &d);
+    for (size_t i = 0; i < columns; i++)
+        seen += d.seen[i];
+    *header = ok && (d.known == d.values || seen == columns);
+    p->r.at = from;
+    if (d.seen != on_stack)
+        free(d.seen);
+    return ok;
+}
+
+static bool detect_header(struct row_parser *p, const struct field_format *f)
+{
+    bool header, types = true;
+    if (f->at_end(p))
+        return true;
+    if (!is_header(p, f, &header))
+        return false;
+    if (!header)
+        return true;
+    if (!read_names(p, f))
+        return false;
+    const char *from = p->r.at;
+    if (f->at_end(p))
+        return true;
+    if (!f->header(p, look_for_type, &types))
+        return false;
+    p->r.at = from;
+    return !types || check_types(p, f);
+}
+
+/* Can text of this type hold a byte order mark? */
+static bool may_hold_bom(const struct type *type)
+{
+    if (type->kind == TYPE_STRING || type->kind == TYPE_FIXED_STRING || type->kind == TYPE_ENUM8 ||
+        type->kind == TYPE_ENUM16)
+        return type->kind == TYPE_STRING || type->kind == TYPE_FIXED_STRING;
+    for (size_t i = 0; i < type->children_count; i++)
+        if (may_hold_bom(type->children[i]))
+            return true;
+    return false;
+}
+
+bool fields_start(struct row_parser *p, const struct field_format *f, bool detect)
+{
+    const struct rows_target *t = p->target;
+    bool header = p->format->with_names || p->format->with_types;
+    fields_of_insert(p);
+    if (header || (t->columns_count > 0 && !may_hold_bom(p->block->columns[t->columns[0]].type)))
+        row_skip_bom(p);
+    uint64_t lines = f->skip_lines == NULL ? 0 : f->skip_lines(t->settings);
+    for (; lines > 0 && !text_eof(&p->r); lines--)
+        if (!f->header(p, ignore_name, NULL))
+            return false;
+    if (!header)
+        return !detect || detect_header(p, f);
+    if (f->at_end(p))
+        return true;
+    if (p->format->with_names && !read_names(p, f))
+        return false;
+    if (!p->format->with_types)
+        return true;
+    if (f->at_end(p))
+        return text_fail(&p->r, ERR_INCORRECT_DATA,
+                         "The number of data types differs from the number of column names in input data");
+    return (f->row_between == NULL || f->row_between(p)) && check_types(p, f);
+}
+
+/* ---- a row ---- */
+
+static bool read_fields(struct row_parser *p, const struct field_format *f, bool variable)
+{
+    size_t i = 0;
+    for (; i < p->fields_count; i++) {
+        if (variable && f->at_row_end(p)) {
+            for (; i < p->fields_count; i++)
+                if (p->fields[i] >= 0)
+                    row_field_default(p, (size_t)p->fields[i]);
+            break;
+        }
+        if (i > 0 && !f->field_between(p))
+            return false;
+        int column = p->fields[i];
+        if (column < 0)
+            p->report->fields_skipped++;
+        if (column < 0 ? !f->field_skip(p, i) : !f->field(p, (size_t)column, i + 1 == p->fields_count))
+            return false;
+    }
+    while (variable && !f->at_row_end(p))
+        if (!f->field_between(p) || !f->field_skip(p, i++))
+            return false;
+    return f->row_end(p);
+}
+
+enum row_step fields_row(struct row_parser *p, const struct field_format *f, bool variable)
+{
+    if (f->at_end(p))
+        return ROW_END;
+    bool first = p->total == 1 && !p->format->with_names && !p->format->with_types;
+    if (!first && f->row_between != NULL && !f->row_between(p))
+        return ROW_FAILED;
+    if (f->row_begin != NULL && !f->row_begin(p))
+        return ROW_FAILED;
+    return read_fields(p, f, variable) ? ROW_READ : ROW_FAILED;
+}

@@ -1,0 +1,102 @@
+/* rows_internal.h: what rows.c and the rows_*.c files share. */
+#ifndef SLUICE_FORMAT_ROWS_INTERNAL_H
+#define SLUICE_FORMAT_ROWS_INTERNAL_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/rows.h"
+#include "format/text_read.h"
+
+enum row_step { ROW_READ, ROW_END, ROW_FAILED };
+
+/* What became of a column in the row being read. */
+enum cell_state {
+    CELL_UNLISTED, /* not among the insert's columns */
+    CELL_OMITTED,
+    CELL_DEFAULT, /* came as NULL or empty: takes the DEFAULT, else zero */
+    CELL_READ
+};
+
+enum { FIELD_UNKNOWN = -1, FIELD_AMBIGUOUS = -2, FIELD_NESTED = -3 };
+
+enum { ROWS_COLUMNS_STACK = 128, ROWS_KEYS = 64 };
+
+struct row_key { /* a key of the previous row, at this place */
+    struct str name;
+    int column;
+};
+
+struct row_parser {
+    struct text_reader r;
+    const struct row_format *format;
+    const struct rows_target *target;
+    struct block *block;
+    struct rows_report *report;
+    size_t row; /* rows of the block before this one */
+    uint64_t total, errors;
+    uint8_t *state;           /* enum cell_state of each column of the schema */
+    const uint8_t *state_new; /* at the start of a row */
+    size_t filled;            /* columns with CELL_READ */
+    int column;               /* being read, or -1; for errors */
+    /* formats with names (rows_fields.c): column of the schema for each field of a row, or FIELD_UNKNOWN */
+    int *fields;
+    size_t fields_count, fields_cap;
+    bool line_seen; /* the end of the first line was looked at */
+    /* JSON */
+    bool in_brackets, no_more;
+    struct row_key keys[ROWS_KEYS];
+    struct strbuf name; /* "prefix." and key, of nested objects */
+    /* Values: columns that are read as expressions */
+    uint8_t *as_expression;
+};
+
+struct row_format {
+    const char *name;
+    bool with_names, with_types;
+    bool detect_header;
+    bool raw, strings; /* TSVRaw; JSONStringsEachRow */
+    bool joinable;
+    bool takes_errors; /* allow_errors_* has an effect */
+    bool (*start)(struct row_parser *p);
+    enum row_step (*row)(struct row_parser *p);
+    void (*sync)(struct row_parser *p); /* to the next row, after an error; NULL: cannot */
+    bool (*finish)(struct row_parser *p);
+    must_use bool (*framing)(struct str body, struct err *err); /* NULL: nothing to see */
+};
+
+/* Reads a value into the column of the schema, or notes that it is to take its DEFAULT. */
+bool row_field(struct row_parser *p, size_t column, text_read_fn *read, bool (*read_null)(struct text_reader *));
+/* The column takes its DEFAULT. */
+void row_field_default(struct row_parser *p, size_t column);
+/* By name among the insert's columns, as input_format_column_name_matching_mode says. FIELD_UNKNOWN, FIELD_AMBIGUOUS.
+ */
+int row_column(const struct row_parser *p, struct str name);
+struct str row_column_name(const struct row_parser *p, size_t column);
+/* Passes over a byte order mark. */
+void row_skip_bom(struct row_parser *p);
+void row_sync_line(struct row_parser *p);           /* past the next \n */
+void row_sync_unescaped_line(struct row_parser *p); /* past the next \n without a backslash before it */
+
+/* ---- formats that name their fields once, in a header (rows_fields.c) ---- */
+typedef bool header_name_fn(struct row_parser *p, struct str name, void *context);
+
+struct field_format {
+    /* Takes a row of names and gives each to name(), which may stop it. */
+    bool (*header)(struct row_parser *p, header_name_fn *name, void *context);
+    bool (*row_between)(struct row_parser *p); /* before every row but the first; NULL: nothing */
+    bool (*row_begin)(struct row_parser *p);
+    bool (*field_between)(struct row_parser *p);
+    bool (*field)(struct row_parser *p, size_t column, bool last);
+    bool (*field_skip)(struct row_parser *p, size_t index);
+    bool (*row_end)(struct row_parser *p);
+    bool (*at_row_end)(struct row_parser *p);                       /* for a variable number of columns */
+    bool (*at_end)(struct row_parser *p);                           /* no more rows */
+    uint64_t (*skip_lines)(const struct format_settings *settings); /* rows before the header; NULL: none */
+};
+bool fields_start(struct row_parser *p, const struct field_format *f, bool variable_columns);
+enum row_step fields_row(struct row_parser *p, const struct field_format *f, bool variable_columns);
+
+extern const struct row_format rows_json_each_row, rows_json_strings_each_row, rows_json_compact[3],
+    rows_json_compact_strings[3], rows_tsv[3], rows_tsv_raw[3], rows_csv[3], rows_values, rows_tskv, rows_lines;
+#endif
