@@ -46,6 +46,8 @@
     X(DEAD_LETTER_BYTES, "sluice_dead_letter_bytes", gauge, "", "Bytes used by dead letters.") \
     X(DEAD_LETTER_LIMIT, "sluice_dead_letter_limit_bytes", gauge, "", "Bytes that dead letters may use.") \
     X(DEAD_LETTERS_ADDED, "sluice_dead_letters_added_total", counter, "reason", "Letters written.") \
+    X(DEAD_LETTERS_DISCARDED, "sluice_dead_letters_discarded_total", counter, "reason", "Letters given up by a cap.") \
+    X(INSERTS_LOST, "sluice_inserts_lost_total", counter, "reason", "Acknowledged inserts that could be neither stored nor kept as a dead letter. Has to stay 0.") \
     X(DEAD_LETTER_REPLAYS, "sluice_dead_letter_replays_total", counter, "verdict", "Letters replayed, by what came of it.") \
     X(PARTS, "sluice_parts", gauge, "table,state", "Parts: active, old (waiting for removal), damaged.") \
     X(PARTS_PARTITION_MAX, "sluice_parts_partition_max", gauge, "table", "Active parts in the fullest partition; compare with parts_to_throw_insert.") \

@@ -17,10 +17,10 @@
 
 struct buffers;
 
-struct buffers_limits {
+struct buffers_limits {       /* 0: none */
     uint64_t total_bytes_max; /* inserts beyond this are refused: MEMORY_LIMIT_EXCEEDED */
     uint64_t pressure_bytes;  /* above this the largest shapes become due */
-    uint64_t shapes_max;      /* live buffers; over it the least useful is flushed early */
+    uint64_t shapes_max;      /* live buffers; over it the oldest of the user who has most is flushed early */
 };
 /* Called when a shape became due sooner than any waiter of buffers_take_due knew. Any thread, under no lock. */
 typedef void buffers_wake_fn(void *context);
@@ -42,7 +42,7 @@ void batch_finish(struct buffers *buffers, struct batch *batch, uint64_t now_ns,
 void batch_retry(struct buffers *buffers, struct batch *batch, uint64_t retry_at_ns);
 
 /* Makes everything that is pending due at once: of one table, or (database empty) all. Returns a mark; buffers_flushed
- * says whether all that was pending or in flight at that time has been finished. */
+ * says whether all that was pending or in flight at that time has been finished. A batch in backoff keeps its time. */
 uint64_t buffers_flush(struct buffers *buffers, struct str database, struct str table, enum flush_trigger trigger);
 bool buffers_flushed(struct buffers *buffers, uint64_t mark);
 /* Waits until then, or until deadline_ns. False: not flushed in time. */
@@ -51,11 +51,14 @@ bool buffers_wait_flushed(struct buffers *buffers, uint64_t mark, uint64_t deadl
 void buffers_close(struct buffers *buffers);
 
 struct buffers_stats {
-    uint64_t shapes, inserts, bytes, in_flight_batches, in_flight_bytes;
+    uint64_t shapes;         /* buffers that take inserts */
+    uint64_t inserts, bytes; /* unfinished, in flight or not; bytes of memory (insert_cost) */
+    uint64_t in_flight_batches, in_flight_bytes;
     uint64_t oldest_ns; /* arrival of the oldest unfinished insert; 0 when empty */
 };
 void buffers_get_stats(struct buffers *buffers, struct buffers_stats *stats);
-/* One call per live buffer; the callback copies what it needs. Runs under the lock: quick, and takes none. */
+/* One call per batch that is filling or waits for a flusher, oldest first; the callback copies what it needs. Runs
+ * under the lock: quick, and takes none. */
 struct buffer_info {
     const struct shape *shape;
     uint64_t first_ns, last_ns, due_ns, bytes, inserts, wait_ns;

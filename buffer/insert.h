@@ -26,10 +26,12 @@ struct insert {
     char peer[64];
     char *token;         /* owned; explicit, or made at admission ("" never) */
     bool token_given;    /* the client gave it: it deduplicates */
+    bool answered;       /* the client had its answer before: a refusal becomes a letter, `done` or not */
     uint64_t letter_id;  /* replay of that letter; 0 otherwise */
     uint64_t arrival_ns; /* monotonic */
     int64_t arrival_wall_ns;
     char batch_id[UUID_TEXT_BYTES]; /* set by buffers_put */
+    char *batch_id_to; /* where buffers_put also writes it, before anybody can take the insert; may be NULL */
 
     /* Verdict, set by sink or flusher before done is called. */
     enum insert_outcome outcome;
@@ -41,13 +43,15 @@ struct insert {
     bool letter_written; /* it became a dead letter */
 
     /* Called once, from a flusher thread, under no lock; must not block. NULL for nobody waits. After it the insert is
-     * freed by the caller of done. */
+     * freed by the caller of done. The verdict of a replay (letter_id) is the business of whoever set done. */
     void (*done)(void *context, const struct insert *insert);
     void *context;
 };
 
-/* Takes over body. */
+/* Takes over body (allocated; may be NULL when empty) and a reference of its own to shape. */
 struct insert *insert_new(struct shape *shape, char *body, size_t body_bytes);
 void insert_free(struct insert *insert);         /* NULL is fine; does not call done */
 size_t insert_cost(const struct insert *insert); /* bytes it holds in memory */
+/* Refused, and nobody is there to be told: neither a waiter nor the one who replays a letter. */
+bool insert_needs_letter(const struct insert *insert);
 #endif

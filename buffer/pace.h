@@ -1,25 +1,35 @@
 /* pace.h: how long the first insert of a buffer waits for company. Pure: numbers in, a number out.
  *
- * From the arrival rate, the measured cost of a flush and the limits, chooses a wait between min and max. It settles:
- * under constant load the wait varies by less than 10 % over 100 flushes. */
+ * From the arrival rate, the measured cost of a flush and the limits, chooses a wait between min and max:
+ *
+ *   rare inserts (the next one is not expected within max): min, since nobody would come in time;
+ *   others: long enough for a good batch, and for the flush to be a small part of the wait.
+ *
+ * It settles: under constant load the wait varies by less than 10 % over 100 flushes, since both inputs are smoothed
+ * over seconds and a choice stands until it is wrong by more than a tenth. */
 #ifndef SLUICE_BUFFER_PACE_H
 #define SLUICE_BUFFER_PACE_H
 #include <stdbool.h>
 #include <stdint.h>
 
 struct pace {
-    double gap_ns;    /* smoothed time between arrivals */
-    double cost_ns;   /* smoothed cost of one flush */
-    uint64_t last_ns; /* last arrival; 0 before the first */
-    uint64_t wait_ns; /* the present choice */
+    double gap_ns;     /* smoothed time between arrivals; 0 before the second one */
+    double cost_ns;    /* smoothed cost of one flush; 0 before the first */
+    double span_ns;    /* gap_ns is span_ns / arrivals, */
+    double arrivals;   /* two sums that fade as time goes by */
+    double horizon_ns; /* what is longer ago hardly counts */
+    uint64_t last_ns;  /* last arrival; 0 before the first */
+    uint64_t wait_ns;  /* the present choice; 0 before the first */
+    bool alone;        /* that choice expects no company */
 };
 struct pace_limits {
-    uint64_t wait_ns_min, wait_ns_max;
-    bool adaptive; /* off: always max */
+    uint64_t wait_ns_min, wait_ns_max; /* a min above max counts as max */
+    bool adaptive;                     /* off: always max */
 };
 void pace_init(struct pace *pace);
+/* Times may be out of order by a little (threads); an earlier one counts as the latest. */
 void pace_arrival(struct pace *pace, uint64_t now_ns);
 void pace_flushed(struct pace *pace, uint64_t cost_ns, uint64_t inserts);
-/* The wait for a buffer that opens now. */
+/* The wait for a buffer that opens now; never outside the limits. */
 uint64_t pace_wait_ns(struct pace *pace, const struct pace_limits *limits);
 #endif

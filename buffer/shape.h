@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 #include "format/format_settings.h"
 #include "format/rows.h"
 
@@ -53,4 +54,6 @@ struct shape *shape_ref(struct shape *shape);
 void shape_unref(struct shape *shape);
 /* Volatile settings (query_id, log_comment, tokens, wait_*, http_*, output_*, ...) never belong to the key. */
 bool shape_setting_matters(struct str name);
+/* "(a, b)" as a statement spells it; nothing without a list. */
+void shape_print_columns(const struct shape *shape, struct strbuf *out);
 #endif

@@ -38,12 +38,17 @@ struct letter {
 };
 
 struct dlq_stats {
-    uint64_t letters, bytes, bytes_max, damaged;
-    int64_t oldest_wall_ns;
+    uint64_t letters, bytes, bytes_max;
+    uint64_t damaged;       /* records, files and environments set aside since the start */
+    int64_t oldest_wall_ns; /* first_wall_ns of the letter with the lowest id; 0 without letters */
+    bool read_only;         /* the disk failed twice within a minute: nothing is taken until a restart */
 };
 
 struct dlq {
-    bool (*add)(struct dlq *dlq, struct letter *letter, struct err *err); /* sets letter->id */
+    /* Sets letter->id. Errors: NOT_ENOUGH_SPACE at a cap or on a full disk. */
+    bool (*add)(struct dlq *dlq, struct letter *letter, struct err *err);
+    /* Adds the first n in order, with one sync for many, and returns n; those are durable. n < count: err says why. */
+    size_t (*add_many)(struct dlq *dlq, struct letter *letters, size_t count, struct err *err);
     /* Letters after the given id, without bodies, in order of id, at most max; strings live in arena. */
     bool (*list)(struct dlq *dlq, uint64_t after_id, size_t max, struct arena *arena, struct letter **letters,
                  size_t *count, struct err *err);
@@ -58,6 +63,7 @@ struct dlq {
     void (*close)(struct dlq *dlq);
 };
 #define dlq_add(dlq, letter, err) ((dlq)->add((dlq), (letter), (err)))
+#define dlq_add_many(dlq, letters, count, err) ((dlq)->add_many((dlq), (letters), (count), (err)))
 #define dlq_list(dlq, after, max, arena, letters, count, err)                                                          \
     ((dlq)->list((dlq), (after), (max), (arena), (letters), (count), (err)))
 #define dlq_get(dlq, id, arena, letter, err) ((dlq)->get((dlq), (id), (arena), (letter), (err)))
@@ -78,5 +84,6 @@ struct dlq_options {
 /* An environment that does not open is moved to damaged_dir and counted; the new one is empty. */
 must_use bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq, struct err *err);
 struct dlq *dlq_mem_new(struct clock *clock, uint64_t bytes_max);
-void dlq_close(struct dlq *dlq); /* NULL is fine */
+void dlq_close(struct dlq *dlq);                  /* NULL is fine */
+bool dlq_no_letter(uint64_t id, struct err *err); /* sets FILE_DOESNT_EXIST; false */
 #endif

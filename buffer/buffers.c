@@ -1,0 +1,711 @@
+/* buffers.c: inserts that wait to be written together.
+ *
+ * A struct slot is one batch on its way. It is in the heap of due times in every state but TAKEN:
+ *
+ *     OPEN --- full, command, memory, close ---> READY --- taken ---> TAKEN --- finish ---> gone
+ *       '---------------- due, taken -------------------------------^  |  ^
+ *                                                                retry v  | taken
+ *                                                                     BACKOFF
+ *
+ * A struct buffer is what is remembered of a shape: its pace, and the slot that is open, if any. Buffers without a
+ * living slot are idle; the longest idle one is forgotten when there are too many.
+ *
+ * All is pointer work under one lock. What must be allocated for a new buffer is made outside it (struct fresh). */
+#include "buffer/buffers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/map.h"
+#include "base/sync.h"
+#include "buffer/pace.h"
+
+enum { IDLE_MIN = 1024, SIZE_CLASSES = 65, NOT_IN_HEAP = -1 };
+
+enum slot_state { SLOT_OPEN, SLOT_READY, SLOT_BACKOFF, SLOT_TAKEN };
+
+struct slot {
+    struct batch batch; /* first: a batch is found back as its slot */
+    struct buffer *buffer;
+    enum slot_state state;
+    bool alone; /* the pace expected no company */
+    uint64_t order, due_ns, wait_ns;
+    uint64_t cost; /* memory of its inserts */
+    uint64_t first_ns, last_ns;
+    int64_t first_wall_ns, last_wall_ns;
+    ptrdiff_t heap_at;
+    struct list alive_link; /* buffers.alive */
+    struct list user_link;  /* while open: user.open */
+    struct list size_link;  /* while open: buffers.by_size[size_class] */
+    unsigned size_class;
+};
+
+struct user {
+    struct list link; /* buffers.users_list */
+    struct list open; /* slots in order of opening */
+    size_t open_count, buffers_count;
+};
+
+struct buffer {
+    struct shape *shape;
+    struct user *user;
+    struct pace pace;
+    struct slot *open;
+    size_t alive_count;    /* slots not finished */
+    struct list idle_link; /* buffers.idle while none is alive */
+};
+
+/* A flush command that waits: how many slots opened before it are not finished. */
+struct mark {
+    struct list link;
+    uint64_t id;
+    size_t left;
+    char *database, *table; /* "": any */
+};
+
+struct buffers {
+    struct mutex lock; /* LOCK_BUFFERS; guards what follows but for the constants */
+    struct cond flushed;
+    struct buffers_limits limits;
+    struct rng *rng;
+    buffers_wake_fn *wake;
+    void *wake_context;
+
+    struct map by_key, users; /* shape key -> struct buffer; user name -> struct user */
+    struct list users_list, alive, idle, marks;
+    struct slot **heap; /* least (due_ns, order) first */
+    size_t heap_count, heap_cap;
+    struct list by_size[SIZE_CLASSES]; /* open slots by the bit length of their cost */
+    uint64_t size_mask;                /* bit c - 1: by_size[c] is not empty */
+    size_t open_count, idle_count, inserts, taken_count;
+    uint64_t cost, open_cost, taken_cost;
+    uint64_t sequence; /* orders slots and marks */
+    uint64_t known_ns; /* when a caller of buffers_take_due means to come back; UINT64_MAX: nobody does */
+    bool closed;
+};
+
+/* What buffers_put may need, made before the lock is taken again. */
+struct fresh {
+    struct slot *slot;
+    struct buffer *buffer;
+};
+
+static struct slot *slot_of(struct batch *batch)
+{
+    return (struct slot *)(void *)batch;
+}
+
+/* ---- the heap of due times ---- */
+
+static bool is_before(const struct slot *a, const struct slot *b)
+{
+    return a->due_ns != b->due_ns ? a->due_ns < b->due_ns : a->order < b->order;
+}
+
+static void heap_set(struct buffers *b, size_t at, struct slot *slot)
+{
+    b->heap[at] = slot;
+    slot->heap_at = (ptrdiff_t)at;
+}
+
+/* Puts slot where it belongs, the place `at` being free. */
+static void heap_settle(struct buffers *b, size_t at, struct slot *slot)
+{
+    while (at > 0 && is_before(slot, b->heap[(at - 1) / 2])) {
+        heap_set(b, at, b->heap[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= b->heap_count)
+            break;
+        if (child + 1 < b->heap_count && is_before(b->heap[child + 1], b->heap[child]))
+            child++;
+        if (!is_before(b->heap[child], slot))
+            break;
+        heap_set(b, at, b->heap[child]);
+        at = child;
+    }
+    heap_set(b, at, slot);
+}
+
+static void heap_push(struct buffers *b, struct slot *slot)
+{
+    if (b->heap_count == b->heap_cap) {
+        b->heap_cap = b->heap_cap == 0 ? 64 : 2 * b->heap_cap;
+        b->heap = mem_realloc(b->heap, b->heap_cap * sizeof(struct slot *));
+    }
+    heap_settle(b, b->heap_count++, slot);
+}
+
+static void heap_remove(struct buffers *b, struct slot *slot)
+{
+    must(slot->heap_at != NOT_IN_HEAP && b->heap[slot->heap_at] == slot);
+    size_t at = (size_t)slot->heap_at;
+    struct slot *last = b->heap[--b->heap_count];
+    slot->heap_at = NOT_IN_HEAP;
+    if (last != slot)
+        heap_settle(b, at, last);
+}
+
+static void set_due(struct buffers *b, struct slot *slot, uint64_t due_ns)
+{
+    slot->due_ns = due_ns;
+    heap_settle(b, (size_t)slot->heap_at, slot);
+}
+
+/* True when somebody has to be woken: the first due time is earlier than anybody means to look. */
+static bool must_wake(struct buffers *b)
+{
+    if (b->heap_count == 0 || b->heap[0]->due_ns >= b->known_ns)
+        return false;
+    b->known_ns = b->heap[0]->due_ns;
+    return true;
+}
+
+static void wake(struct buffers *b)
+{
+    if (b->wake != NULL)
+        b->wake(b->wake_context);
+}
+
+/* ---- open slots by size ---- */
+
+static unsigned size_class(uint64_t cost)
+{
+    return cost == 0 ? 0 : 64u - (unsigned)__builtin_clzll(cost);
+}
+
+static uint64_t size_bit(unsigned class)
+{
+    return class == 0 ? 0 : UINT64_C(1) << (class - 1);
+}
+
+static void size_leave(struct buffers *b, struct slot *slot)
+{
+    list_remove(&slot->size_link);
+    if (list_empty(&b->by_size[slot->size_class]))
+        b->size_mask &= ~size_bit(slot->size_class);
+}
+
+static void size_enter(struct buffers *b, struct slot *slot)
+{
+    slot->size_class = size_class(slot->cost);
+    list_push_back(&b->by_size[slot->size_class], &slot->size_link);
+    b->size_mask |= size_bit(slot->size_class);
+}
+
+/* An open slot that is at least half as large as the largest. */
+static struct slot *largest_open(struct buffers *b)
+{
+    must(b->size_mask != 0);
+    struct list *list = &b->by_size[64u - (unsigned)__builtin_clzll(b->size_mask)];
+    return LIST_ENTRY(list->next, struct slot, size_link);
+}
+
+/* ---- sealing ---- */
+
+/* From now on the members are fixed; due at due_ns at the latest. The slot is in the heap. */
+static void seal(struct buffers *b, struct slot *slot, enum flush_trigger trigger, uint64_t now_ns, uint64_t due_ns)
+{
+    must(slot->state == SLOT_OPEN && slot->buffer->open == slot && slot->batch.inserts_count > 0);
+    slot->state = SLOT_READY;
+    slot->buffer->open = NULL;
+    slot->batch.trigger = trigger;
+    slot->batch.sealed_ns = now_ns;
+    size_leave(b, slot);
+    list_remove(&slot->user_link);
+    slot->buffer->user->open_count--;
+    b->open_count--;
+    b->open_cost -= slot->cost;
+    if (due_ns < slot->due_ns)
+        set_due(b, slot, due_ns);
+}
+
+/* Of the user with the most open buffers, the one that was opened first: it has had the most of its time. */
+static struct slot *least_useful(struct buffers *b)
+{
+    struct user *worst = NULL;
+    LIST_EACH (node, &b->users_list) {
+        struct user *user = LIST_ENTRY(node, struct user, link);
+        if (worst == NULL || user->open_count > worst->open_count)
+            worst = user;
+    }
+    must(worst != NULL && worst->open_count > 0);
+    return LIST_ENTRY(worst->open.next, struct slot, user_link);
+}
+
+/* Above the line the largest go, down to three quarters of it. What is sealed already will leave by itself: to seal
+ * more for its sake would only make small batches. */
+static void relieve_pressure(struct buffers *b, uint64_t now_ns)
+{
+    uint64_t line = b->limits.pressure_bytes;
+    while (line > 0 && b->cost > line && b->open_cost > line - line / 4)
+        seal(b, largest_open(b), FLUSH_MEMORY, now_ns, now_ns);
+}
+
+/* ---- buffers and users ---- */
+
+static struct user *user_find(struct buffers *b, const struct shape *shape)
+{
+    struct user *user = map_get(&b->users, shape->user);
+    if (user != NULL)
+        return user;
+    user = NEW(struct user);
+    list_init(&user->open);
+    map_put(&b->users, shape->user, user);
+    list_push_back(&b->users_list, &user->link);
+    return user;
+}
+
+static void buffer_enter(struct buffers *b, struct buffer *buffer)
+{
+    map_put(&b->by_key, buffer->shape->key, buffer);
+    buffer->user = user_find(b, buffer->shape);
+    buffer->user->buffers_count++;
+    list_push_back(&b->idle, &buffer->idle_link);
+    b->idle_count++;
+}
+
+/* Idle and forgotten; the caller frees it. */
+static void buffer_leave(struct buffers *b, struct buffer *buffer)
+{
+    must(buffer->alive_count == 0 && buffer->open == NULL);
+    list_remove(&buffer->idle_link);
+    b->idle_count--;
+    must(map_remove(&b->by_key, buffer->shape->key) == buffer);
+    struct user *user = buffer->user;
+    if (--user->buffers_count > 0)
+        return;
+    list_remove(&user->link);
+    must(map_remove(&b->users, buffer->shape->user) == user);
+    free(user);
+}
+
+static void buffer_free(struct buffer *buffer)
+{
+    if (buffer == NULL)
+        return;
+    shape_unref(buffer->shape);
+    free(buffer);
+}
+
+static void slot_free(struct slot *slot)
+{
+    if (slot == NULL)
+        return;
+    shape_unref(slot->batch.shape);
+    free(slot);
+}
+
+static void fresh_make(struct buffers *b, struct shape *shape, struct fresh *fresh)
+{
+    if (fresh->slot == NULL) {
+        struct slot *slot = NEW(struct slot);
+        slot->batch.shape = shape_ref(shape);
+        list_init(&slot->batch.link);
+        list_init(&slot->batch.inserts);
+        rng_uuid4_text(b->rng, slot->batch.id);
+        slot->heap_at = NOT_IN_HEAP;
+        fresh->slot = slot;
+    }
+    if (fresh->buffer == NULL) {
+        fresh->buffer = NEW(struct buffer);
+        fresh->buffer->shape = shape_ref(shape);
+        list_init(&fresh->buffer->idle_link);
+        pace_init(&fresh->buffer->pace);
+    }
+}
+
+/* ---- put ---- */
+
+enum put_result { PUT_DONE, PUT_REFUSED, PUT_NEEDS_FRESH };
+
+static void open_slot(struct buffers *b, struct buffer *buffer, struct slot *slot, uint64_t now_ns)
+{
+    const struct shape_limits *limits = &buffer->shape->limits;
+    struct pace_limits pace_limits = { limits->wait_ns_min, limits->wait_ns_max, limits->adaptive };
+    slot->buffer = buffer;
+    slot->state = SLOT_OPEN;
+    slot->order = ++b->sequence;
+    slot->wait_ns = pace_wait_ns(&buffer->pace, &pace_limits);
+    slot->alone = buffer->pace.alone;
+    slot->due_ns = now_ns > UINT64_MAX - slot->wait_ns ? UINT64_MAX : now_ns + slot->wait_ns;
+    slot->first_ns = slot->batch.opened_ns = now_ns;
+    if (buffer->alive_count++ == 0) {
+        list_remove(&buffer->idle_link);
+        b->idle_count--;
+    }
+    buffer->open = slot;
+    b->open_count++;
+    list_push_back(&b->alive, &slot->alive_link);
+    list_push_back(&buffer->user->open, &slot->user_link);
+    buffer->user->open_count++;
+    size_enter(b, slot);
+    heap_push(b, slot);
+}
+
+static void add_insert(struct buffers *b, struct slot *slot, struct insert *insert, uint64_t cost, uint64_t now_ns)
+{
+    if (slot->batch.inserts_count == 0)
+        slot->first_wall_ns = insert->arrival_wall_ns;
+    slot->last_ns = now_ns;
+    slot->last_wall_ns = insert->arrival_wall_ns;
+    list_push_back(&slot->batch.inserts, &insert->link);
+    slot->batch.inserts_count++;
+    slot->batch.bytes += insert->body_bytes;
+    slot->cost += cost;
+    b->inserts++;
+    b->cost += cost;
+    b->open_cost += cost;
+    if (size_class(slot->cost) != slot->size_class) {
+        size_leave(b, slot);
+        size_enter(b, slot);
+    }
+    memcpy(insert->batch_id, slot->batch.id, sizeof(insert->batch_id));
+    if (insert->batch_id_to != NULL)
+        memcpy(insert->batch_id_to, slot->batch.id, sizeof(insert->batch_id));
+}
+
+static void seal_if_full(struct buffers *b, struct slot *slot, uint64_t now_ns)
+{
+    const struct shape_limits *limits = &slot->buffer->shape->limits;
+    if (limits->bytes_max > 0 && slot->batch.bytes >= limits->bytes_max)
+        seal(b, slot, FLUSH_BYTES, now_ns, now_ns);
+    else if (limits->inserts_max > 0 && slot->batch.inserts_count >= limits->inserts_max)
+        seal(b, slot, FLUSH_INSERTS, now_ns, now_ns);
+}
+
+static bool may_put(struct buffers *b, uint64_t cost, struct err *err)
+{
+    if (b->closed)
+        return err_set(err, ERR_ABORTED, "The server is shutting down: nothing more is buffered");
+    uint64_t max = b->limits.total_bytes_max;
+    if (max > 0 && (cost > max || b->cost > max - cost))
+        return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
+                       "Memory limit (for inserts that wait) exceeded: %llu bytes wait, this insert needs %llu, the "
+                       "maximum is %llu",
+                       (unsigned long long)b->cost, (unsigned long long)cost, (unsigned long long)max);
+    return true;
+}
+
+static enum put_result put_locked(struct buffers *b, struct insert *insert, uint64_t now_ns, struct fresh *fresh,
+                                  struct err *err)
+{
+    uint64_t cost = insert_cost(insert);
+    if (!may_put(b, cost, err))
+        return PUT_REFUSED;
+    struct buffer *buffer = map_get(&b->by_key, insert->shape->key);
+    bool opens = buffer == NULL || buffer->open == NULL;
+    if (opens && (fresh->slot == NULL || (buffer == NULL && fresh->buffer == NULL)))
+        return PUT_NEEDS_FRESH;
+    if (buffer == NULL) {
+        buffer = fresh->buffer;
+        fresh->buffer = NULL;
+        buffer_enter(b, buffer);
+    }
+    pace_arrival(&buffer->pace, now_ns);
+    if (opens) {
+        open_slot(b, buffer, fresh->slot, now_ns);
+        fresh->slot = NULL;
+    }
+    struct slot *slot = buffer->open;
+    add_insert(b, slot, insert, cost, now_ns);
+    seal_if_full(b, slot, now_ns);
+    if (opens && b->limits.shapes_max > 0 && b->open_count > b->limits.shapes_max)
+        seal(b, least_useful(b), FLUSH_MEMORY, now_ns, now_ns);
+    relieve_pressure(b, now_ns);
+    return PUT_DONE;
+}
+
+bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, struct err *err)
+{
+    struct fresh fresh = { 0 };
+    enum put_result result;
+    bool sooner;
+    must(insert->outcome == INSERT_PENDING);
+    for (;;) {
+        mutex_lock(&b->lock);
+        result = put_locked(b, insert, now_ns, &fresh, err);
+        sooner = must_wake(b);
+        mutex_unlock(&b->lock);
+        if (result != PUT_NEEDS_FRESH)
+            break;
+        fresh_make(b, insert->shape, &fresh);
+    }
+    if (sooner)
+        wake(b);
+    slot_free(fresh.slot);
+    buffer_free(fresh.buffer);
+    return result == PUT_DONE;
+}
+
+/* ---- take, finish, retry ---- */
+
+static struct slot *take_locked(struct buffers *b, uint64_t now_ns, uint64_t *again_ns)
+{
+    struct slot *slot = b->heap_count == 0 ? NULL : b->heap[0];
+    if (slot == NULL || slot->due_ns > now_ns) {
+        *again_ns = b->known_ns = slot == NULL ? UINT64_MAX : slot->due_ns;
+        return NULL;
+    }
+    if (slot->state == SLOT_OPEN)
+        seal(b, slot, slot->alone && slot->batch.inserts_count == 1 ? FLUSH_ALONE : FLUSH_TIME, now_ns, slot->due_ns);
+    heap_remove(b, slot);
+    slot->state = SLOT_TAKEN;
+    if (slot->batch.sealed_ns == 0)
+        slot->batch.sealed_ns = now_ns;
+    b->taken_count++;
+    b->taken_cost += slot->cost;
+    *again_ns = now_ns;
+    b->known_ns = UINT64_MAX; /* the caller is busy now; somebody else has to look at what is next */
+    return slot;
+}
+
+struct batch *buffers_take_due(struct buffers *b, uint64_t now_ns, uint64_t *again_ns)
+{
+    mutex_lock(&b->lock);
+    struct slot *slot = take_locked(b, now_ns, again_ns);
+    bool others = slot != NULL && must_wake(b);
+    mutex_unlock(&b->lock);
+    if (others)
+        wake(b);
+    return slot == NULL ? NULL : &slot->batch;
+}
+
+static bool in_table(const struct slot *slot, struct str database, struct str table)
+{
+    const struct shape *shape = slot->batch.shape;
+    return database.len == 0 || (str_eq(shape->database, database) && (table.len == 0 || str_eq(shape->table, table)));
+}
+
+static void mark_free(struct mark *mark)
+{
+    free(mark->database);
+    free(mark->table);
+    free(mark);
+}
+
+/* Marks that waited for this slot wait for one less. */
+static void settle_marks(struct buffers *b, const struct slot *slot)
+{
+    LIST_EACH_SAFE (node, &b->marks) {
+        struct mark *mark = LIST_ENTRY(node, struct mark, link);
+        if (slot->order > mark->id || !in_table(slot, str_of(mark->database), str_of(mark->table)))
+            continue;
+        if (--mark->left > 0)
+            continue;
+        list_remove(&mark->link);
+        mark_free(mark);
+        cond_broadcast(&b->flushed);
+    }
+}
+
+void batch_finish(struct buffers *b, struct batch *batch, uint64_t now_ns, uint64_t cost_ns, bool stored)
+{
+    struct slot *slot = slot_of(batch);
+    struct buffer *buffer = slot->buffer, *forgotten = NULL;
+    (void)now_ns;
+    must(list_empty(&batch->inserts));
+    mutex_lock(&b->lock);
+    must(slot->state == SLOT_TAKEN);
+    list_remove(&slot->alive_link);
+    b->inserts -= batch->inserts_count;
+    b->cost -= slot->cost;
+    b->taken_count--;
+    b->taken_cost -= slot->cost;
+    settle_marks(b, slot);
+    if (stored)
+        pace_flushed(&buffer->pace, cost_ns, batch->inserts_count);
+    if (--buffer->alive_count == 0) {
+        list_push_back(&b->idle, &buffer->idle_link);
+        if (++b->idle_count > MAX(b->limits.shapes_max, (uint64_t)IDLE_MIN)) {
+            forgotten = LIST_ENTRY(b->idle.next, struct buffer, idle_link);
+            buffer_leave(b, forgotten);
+        }
+    }
+    mutex_unlock(&b->lock);
+    buffer_free(forgotten);
+    slot_free(slot);
+}
+
+void batch_retry(struct buffers *b, struct batch *batch, uint64_t retry_at_ns)
+{
+    struct slot *slot = slot_of(batch);
+    mutex_lock(&b->lock);
+    must(slot->state == SLOT_TAKEN);
+    slot->state = SLOT_BACKOFF;
+    slot->due_ns = batch->retry_at_ns = retry_at_ns;
+    b->taken_count--;
+    b->taken_cost -= slot->cost;
+    heap_push(b, slot);
+    bool sooner = must_wake(b);
+    mutex_unlock(&b->lock);
+    if (sooner)
+        wake(b);
+}
+
+/* ---- flush, close ---- */
+
+static char *name_copy(struct str name)
+{
+    char *copy = mem_alloc(name.len + 1);
+    memcpy(copy, name.data, name.len);
+    copy[name.len] = '\0';
+    return copy;
+}
+
+uint64_t buffers_flush(struct buffers *b, struct str database, struct str table, enum flush_trigger trigger)
+{
+    struct mark *mark = NEW(struct mark);
+    mark->database = name_copy(database);
+    mark->table = name_copy(table);
+    mutex_lock(&b->lock);
+    uint64_t id = mark->id = ++b->sequence;
+    LIST_EACH (node, &b->alive) {
+        struct slot *slot = LIST_ENTRY(node, struct slot, alive_link);
+        if (!in_table(slot, database, table))
+            continue;
+        mark->left++;
+        if (slot->state == SLOT_OPEN)
+            seal(b, slot, trigger, 0, 0);
+        else if (slot->state == SLOT_READY)
+            set_due(b, slot, 0);
+    }
+    if (mark->left > 0) {
+        list_push_back(&b->marks, &mark->link);
+        mark = NULL;
+    }
+    bool sooner = must_wake(b);
+    mutex_unlock(&b->lock);
+    if (mark != NULL)
+        mark_free(mark);
+    if (sooner)
+        wake(b);
+    return id;
+}
+
+static bool flushed_locked(const struct buffers *b, uint64_t id)
+{
+    LIST_EACH (node, &b->marks)
+        if (LIST_ENTRY(node, struct mark, link)->id == id)
+            return false;
+    return true;
+}
+
+bool buffers_flushed(struct buffers *b, uint64_t mark)
+{
+    mutex_lock(&b->lock);
+    bool flushed = flushed_locked(b, mark);
+    mutex_unlock(&b->lock);
+    return flushed;
+}
+
+bool buffers_wait_flushed(struct buffers *b, uint64_t mark, uint64_t deadline_ns)
+{
+    bool in_time = true, flushed;
+    mutex_lock(&b->lock);
+    while (!(flushed = flushed_locked(b, mark)) && in_time)
+        in_time = cond_wait_until(&b->flushed, &b->lock, deadline_ns);
+    mutex_unlock(&b->lock);
+    return flushed;
+}
+
+void buffers_close(struct buffers *b)
+{
+    mutex_lock(&b->lock);
+    b->closed = true;
+    LIST_EACH (node, &b->alive) {
+        struct slot *slot = LIST_ENTRY(node, struct slot, alive_link);
+        if (slot->state == SLOT_OPEN)
+            seal(b, slot, FLUSH_SHUTDOWN, 0, 0);
+        else if (slot->state != SLOT_TAKEN)
+            set_due(b, slot, 0);
+    }
+    bool sooner = must_wake(b);
+    mutex_unlock(&b->lock);
+    if (sooner)
+        wake(b);
+}
+
+/* ---- what others may see ---- */
+
+void buffers_get_stats(struct buffers *b, struct buffers_stats *stats)
+{
+    mutex_lock(&b->lock);
+    *stats = (struct buffers_stats){
+        .shapes = b->open_count,
+        .inserts = b->inserts,
+        .bytes = b->cost,
+        .in_flight_batches = b->taken_count,
+        .in_flight_bytes = b->taken_cost,
+    };
+    if (!list_empty(&b->alive))
+        stats->oldest_ns = LIST_ENTRY(b->alive.next, struct slot, alive_link)->first_ns;
+    mutex_unlock(&b->lock);
+}
+
+void buffers_each(struct buffers *b, void (*each)(void *context, const struct buffer_info *info), void *context)
+{
+    mutex_lock(&b->lock);
+    LIST_EACH (node, &b->alive) {
+        const struct slot *slot = LIST_ENTRY(node, struct slot, alive_link);
+        if (slot->state == SLOT_TAKEN)
+            continue;
+        struct buffer_info info = {
+            .shape = slot->batch.shape,
+            .first_ns = slot->first_ns,
+            .last_ns = slot->last_ns,
+            .due_ns = slot->due_ns,
+            .bytes = slot->batch.bytes,
+            .inserts = slot->batch.inserts_count,
+            .wait_ns = slot->wait_ns,
+            .first_wall_ns = slot->first_wall_ns,
+            .last_wall_ns = slot->last_wall_ns,
+            .batch_id = slot->batch.id,
+            .members = &slot->batch.inserts,
+        };
+        each(context, &info);
+    }
+    mutex_unlock(&b->lock);
+}
+
+/* ---- life ---- */
+
+struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng, buffers_wake_fn *wake_fn,
+                            void *context)
+{
+    struct buffers *b = NEW(struct buffers);
+    mutex_init(&b->lock, LOCK_BUFFERS);
+    cond_init(&b->flushed);
+    b->limits = *limits;
+    b->rng = rng;
+    b->wake = wake_fn;
+    b->wake_context = context;
+    b->known_ns = UINT64_MAX;
+    list_init(&b->users_list);
+    list_init(&b->alive);
+    list_init(&b->idle);
+    list_init(&b->marks);
+    for (size_t i = 0; i < SIZE_CLASSES; i++)
+        list_init(&b->by_size[i]);
+    return b;
+}
+
+void buffers_free(struct buffers *b)
+{
+    if (b == NULL)
+        return;
+    must(list_empty(&b->alive) && list_empty(&b->marks));
+    while (!list_empty(&b->idle)) {
+        struct buffer *buffer = LIST_ENTRY(b->idle.next, struct buffer, idle_link);
+        buffer_leave(b, buffer);
+        buffer_free(buffer);
+    }
+    map_fini(&b->by_key);
+    map_fini(&b->users);
+    free(b->heap);
+    cond_fini(&b->flushed);
+    mutex_fini(&b->lock);
+    free(b);
+}

@@ -1,0 +1,286 @@
+/* flusher.c: due -> sink -> verdicts.
+ *
+ *   write true                      each insert has its own outcome: settle
+ *   write false, passes by itself   the same batch again later, until attempts run out or the shutdown does not wait
+ *   write false, otherwise          all inserts share the error: settle
+ *
+ * Settling an insert: letter (where nobody is told), log, done, free, in this order; those that need no letter go first,
+ * so that no waiter waits for the letters of others. */
+#include "buffer/flusher.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/crash_points.h"
+#include "base/log.h"
+#include "base/metric.h"
+
+enum { LETTERS_AT_ONCE = 256, TABLE_LABEL_MAX = 256 };
+
+struct flusher {
+    struct flusher_options options;
+    atomic_bool last_try;
+};
+
+struct flusher *flusher_new(const struct flusher_options *options)
+{
+    must(options->attempts_max > 0 && options->retry_ns_min <= options->retry_ns_max);
+    struct flusher *flusher = NEW(struct flusher);
+    flusher->options = *options;
+    return flusher;
+}
+
+void flusher_free(struct flusher *flusher)
+{
+    free(flusher);
+}
+
+void flusher_last_try(struct flusher *flusher)
+{
+    atomic_store(&flusher->last_try, true);
+    buffers_close(flusher->options.buffers); /* again, if need be: what is in backoff is due now */
+}
+
+/* ---- metrics ---- */
+
+static struct str table_label(const struct shape *shape, char label[TABLE_LABEL_MAX])
+{
+    struct strbuf text;
+    strbuf_init(&text, TABLE_LABEL_MAX - 1);
+    strbuf_add(&text, shape->database);
+    strbuf_add_char(&text, '.');
+    strbuf_add(&text, shape->table);
+    size_t len = text.len;
+    if (len > 0)
+        memcpy(label, text.data, len);
+    strbuf_fini(&text);
+    return str_make(label, len);
+}
+
+static void count_sealed(const struct batch *batch)
+{
+    if (batch->attempt == 1)
+        metric_series_add(metric_series1(METRIC_FLUSHES, str_of(flush_trigger_name(batch->trigger))), 1);
+}
+
+static void count_failure(struct flusher *flusher, const char *outcome)
+{
+    struct str labels[] = { str_of(flusher->options.sink->name), str_of(outcome) };
+    metric_series_add(metric_series(METRIC_FLUSH_FAILURES, labels), 1);
+}
+
+static void count_written(struct flusher *flusher, const struct batch *batch, uint64_t ended_ns)
+{
+    struct str sink = str_of(flusher->options.sink->name);
+    uint64_t rows = 0, duplicates = 0;
+    LIST_EACH (node, &batch->inserts) {
+        const struct insert *insert = LIST_ENTRY(node, const struct insert, link);
+        rows += insert->outcome == INSERT_STORED ? insert->rows : 0;
+        duplicates += insert->outcome == INSERT_DUPLICATE ? insert->rows : 0;
+    }
+    char label[TABLE_LABEL_MAX];
+    struct str table = table_label(batch->shape, label);
+    metric_series_observe(metric_series1(METRIC_FLUSH_ROWS, sink), (double)rows);
+    metric_series_observe(metric_series1(METRIC_FLUSH_INSERTS, sink), (double)batch->inserts_count);
+    if (ended_ns >= batch->sealed_ns)
+        metric_series_observe(metric_series1(METRIC_FLUSH_DURATION, sink), (double)(ended_ns - batch->sealed_ns) / 1e9);
+    metric_series_add(metric_series1(METRIC_ROWS_WRITTEN, table), rows);
+    metric_series_add(metric_series1(METRIC_ROWS_DUPLICATE, table), duplicates);
+}
+
+/* ---- letters ---- */
+
+static void letter_fill(struct letter *letter, const struct insert *insert, const struct batch *batch, int64_t wall_ns,
+                        struct arena *arena)
+{
+    const struct shape *shape = insert->shape;
+    struct letter_setting *settings = ARENA_ARRAY(arena, struct letter_setting, shape->settings_count);
+    for (size_t i = 0; i < shape->settings_count; i++)
+        settings[i] = (struct letter_setting){ shape->settings[i].name, shape->settings[i].value };
+    struct strbuf columns = { 0 };
+    shape_print_columns(shape, &columns);
+    *letter = (struct letter){
+        .first_wall_ns = insert->arrival_wall_ns,
+        .last_wall_ns = wall_ns,
+        .database = shape->database,
+        .table = shape->table,
+        .format = str_of(row_format_name(shape->format)),
+        .user = shape->user,
+        .peer = str_of(insert->peer),
+        .query = shape->query,
+        .columns = arena_dup(arena, strbuf_view(&columns)),
+        .settings = settings,
+        .settings_count = shape->settings_count,
+        .code = (int)insert->err.code,
+        .reason = str_of(insert->err.text),
+        .row = insert->error_row,
+        .column = str_of(insert->error_column),
+        .attempts = batch->attempt,
+        .token = str_of(insert->token),
+        .token_given = insert->token_given,
+        .body = str_make(insert->body == NULL ? "" : insert->body, insert->body_bytes),
+        .body_bytes = insert->body_bytes,
+    };
+    strbuf_fini(&columns);
+    if (insert->outcome == INSERT_UNKNOWN)
+        letter->reason = str_of(arena_printf(arena, "Outcome unknown: %s", insert->err.text));
+}
+
+static void note_lost(const struct insert *insert, const struct err *err)
+{
+    metric_series_add(metric_series1(METRIC_INSERTS_LOST, str_of(err_name(err->code))), 1);
+    log_error("insert lost: batch=%s query_id=%s table=" STR_FMT "." STR_FMT " bytes=%zu code=%d reason=\"%s\" "
+              "no_letter=\"%s\"",
+              insert->batch_id, insert->query_id, STR_ARG(insert->shape->database), STR_ARG(insert->shape->table),
+              insert->body_bytes, (int)insert->err.code, insert->err.text, err->text);
+}
+
+/* One run of at most LETTERS_AT_ONCE inserts. */
+static void write_letters(struct flusher *flusher, struct insert **inserts, size_t count, const struct batch *batch)
+{
+    struct dlq *dlq = flusher->options.dlq;
+    struct arena *arena = arena_new(4096);
+    struct letter *letters = ARENA_ARRAY(arena, struct letter, count);
+    int64_t wall_ns = clock_wall_ns(flusher->options.clock);
+    struct err err = { 0 };
+    size_t written = 0;
+    for (size_t i = 0; i < count; i++)
+        letter_fill(&letters[i], inserts[i], batch, wall_ns, arena);
+    if (dlq == NULL)
+        err_set(&err, ERR_NOT_IMPLEMENTED, "dead letters are off");
+    else
+        written = dlq_add_many(dlq, letters, count, &err);
+    CRASH_POINT("letters.added");
+    for (size_t i = 0; i < count; i++) {
+        inserts[i]->letter_written = i < written;
+        if (i >= written) {
+            note_lost(inserts[i], &err);
+            continue;
+        }
+        struct str reason = str_of(err_name(inserts[i]->err.code));
+        metric_series_add(metric_series1(METRIC_DEAD_LETTERS_ADDED, reason), 1);
+    }
+    arena_free(arena);
+}
+
+/* ---- verdicts ---- */
+
+/* Takes the insert off the batch and lets go of it. */
+static void tell(struct flusher *flusher, struct insert *insert, const struct batch *batch)
+{
+    const struct flusher_options *o = &flusher->options;
+    list_remove(&insert->link);
+    if (o->log != NULL)
+        o->log(o->log_context, insert, batch);
+    if (insert->done != NULL)
+        insert->done(insert->context, insert);
+    insert_free(insert);
+}
+
+static void settle_with_letters(struct flusher *flusher, struct batch *batch)
+{
+    struct insert *run[LETTERS_AT_ONCE];
+    while (!list_empty(&batch->inserts)) {
+        size_t count = 0;
+        LIST_EACH (node, &batch->inserts) {
+            run[count++] = LIST_ENTRY(node, struct insert, link);
+            if (count == LETTERS_AT_ONCE)
+                break;
+        }
+        write_letters(flusher, run, count, batch);
+        for (size_t i = 0; i < count; i++)
+            tell(flusher, run[i], batch);
+    }
+}
+
+static void settle(struct flusher *flusher, struct batch *batch)
+{
+    LIST_EACH_SAFE (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        must(insert->outcome != INSERT_PENDING);
+        if (!insert_needs_letter(insert))
+            tell(flusher, insert, batch);
+    }
+    settle_with_letters(flusher, batch);
+}
+
+static void settle_all_as(struct flusher *flusher, struct batch *batch, enum insert_outcome outcome,
+                          const struct err *err)
+{
+    LIST_EACH (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        insert->outcome = outcome;
+        insert->err = *err;
+    }
+    settle(flusher, batch);
+}
+
+/* ---- attempts ---- */
+
+/* Full jitter: anything between nothing and the doubled pause of the attempt. */
+static uint64_t backoff_ns(const struct flusher_options *o, unsigned attempt)
+{
+    uint64_t pause = o->retry_ns_min;
+    for (unsigned i = 1; i < attempt && pause < o->retry_ns_max; i++)
+        pause = pause > o->retry_ns_max / 2 ? o->retry_ns_max : pause * 2;
+    return rng_below(o->rng, MIN(pause, o->retry_ns_max) + 1);
+}
+
+static void retry_later(struct flusher *flusher, struct batch *batch, uint64_t now_ns, const struct err *err)
+{
+    const struct flusher_options *o = &flusher->options;
+    uint64_t pause = backoff_ns(o, batch->attempt);
+    count_failure(flusher, "retry");
+    log_warn("flush retry: batch=%s table=" STR_FMT "." STR_FMT " inserts=%zu attempt=%u pause_ms=%llu code=%d "
+             "reason=\"%s\"",
+             batch->id, STR_ARG(batch->shape->database), STR_ARG(batch->shape->table), batch->inserts_count,
+             batch->attempt, (unsigned long long)(pause / NS_PER_MS), (int)err->code, err->text);
+    batch_retry(o->buffers, batch, now_ns + pause);
+    if (atomic_load(&flusher->last_try))
+        buffers_close(o->buffers); /* it began meanwhile: no pause then */
+}
+
+static void give_up(struct flusher *flusher, struct batch *batch, enum insert_outcome outcome, const struct err *err)
+{
+    count_failure(flusher, outcome == INSERT_UNKNOWN ? "unknown" : "rejected");
+    log_warn("flush failed: batch=%s table=" STR_FMT "." STR_FMT " inserts=%zu attempt=%u outcome=%s code=%d "
+             "reason=\"%s\"",
+             batch->id, STR_ARG(batch->shape->database), STR_ARG(batch->shape->table), batch->inserts_count,
+             batch->attempt, outcome == INSERT_UNKNOWN ? "unknown" : "rejected", (int)err->code, err->text);
+    settle_all_as(flusher, batch, outcome, err);
+}
+
+static void write_batch(struct flusher *flusher, struct batch *batch)
+{
+    const struct flusher_options *o = &flusher->options;
+    struct err err = { 0 };
+    uint64_t began_ns = clock_mono_ns(o->clock);
+    batch->attempt++;
+    count_sealed(batch);
+    bool stored = o->sink->write(o->sink, batch, &err);
+    uint64_t ended_ns = clock_mono_ns(o->clock);
+    enum err_verdict verdict = stored ? ERR_REJECT : err_verdict(err.code);
+    if (!stored && verdict == ERR_RETRY && batch->attempt < o->attempts_max && !atomic_load(&flusher->last_try)) {
+        retry_later(flusher, batch, ended_ns, &err);
+        return;
+    }
+    if (stored) {
+        count_written(flusher, batch, ended_ns);
+        settle(flusher, batch);
+    } else {
+        give_up(flusher, batch, verdict == ERR_UNKNOWN ? INSERT_UNKNOWN : INSERT_REJECTED, &err);
+    }
+    batch_finish(o->buffers, batch, ended_ns, ended_ns - began_ns, stored);
+}
+
+uint64_t flusher_step(struct flusher *flusher, uint64_t now_ns)
+{
+    uint64_t again_ns;
+    struct batch *batch = buffers_take_due(flusher->options.buffers, now_ns, &again_ns);
+    if (batch == NULL)
+        return again_ns;
+    write_batch(flusher, batch);
+    return now_ns;
+}
