@@ -1,0 +1,119 @@
+/* admin_route.c: health, metrics, flush and drain. Nothing here takes a lock that ingest holds, but for the commands.
+ */
+#include <signal.h>
+#include <unistd.h>
+
+#include "base/metric.h"
+#include "buffer/buffers.h"
+#include "config/config.h"
+#include "format/codec.h"
+#include "gateway/route.h"
+
+#define PLAIN "text/plain; charset=UTF-8"
+enum { STUCK_S = 30, FLUSH_WAIT_S = 60 };
+
+enum request_step admin_metrics(struct request *request)
+{
+    struct reply *reply = &request->reply;
+    struct err err;
+    if (!request->home->admin && !request->gateway->config->metrics)
+        return request_fail_text(request, 404, "Metrics are served on the admin port alone.\n");
+    bool open = reply_wants_openmetrics(request->h_accept);
+    struct strbuf page = { 0 };
+    metric_write_page(&page, open);
+    reply->status = 200;
+    reply_header(reply, "Content-Type",
+                 open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                      : "text/plain; version=0.0.4; charset=utf-8");
+    reply_header(reply, "Cache-Control", "no-store");
+    struct str encoding = reply_pick_encoding(request->h_accept_encoding);
+    bool gzip = str_find(request->h_accept_encoding, STR("gzip")) != STR_NONE && encoding.len > 0;
+    if (gzip && codec_compress(STR("gzip"), strbuf_view(&page), &reply->body, &err)) {
+        reply_header(reply, "Content-Encoding", "gzip");
+        strbuf_fini(&page);
+    } else {
+        strbuf_fini(&reply->body);
+        reply->body = page;
+    }
+    return REQUEST_ANSWER;
+}
+
+enum request_step admin_healthy(struct request *request)
+{
+    struct gateway *gateway = request->gateway;
+    uint64_t since_ns = gateway->stuck_since(gateway), now_ns = request->home->now_ns;
+    bool stuck = since_ns != 0 && now_ns > since_ns && now_ns - since_ns > STUCK_S * NS_PER_S;
+    if (stuck)
+        reply_text(&request->reply, 503, PLAIN, STR("a thread has been stuck for 30 s\n"));
+    else
+        reply_text(&request->reply, 200, PLAIN, STR("ok\n"));
+    return REQUEST_ANSWER;
+}
+
+enum request_step admin_ready(struct request *request)
+{
+    struct gateway *gateway = request->gateway;
+    struct strbuf why = { 0 };
+    enum gateway_stage stage = (enum gateway_stage)atomic_load(&gateway->stage);
+    if (stage != STAGE_SERVING) {
+        strbuf_addf(&why, "%s\n", gateway_stage_name(stage));
+    } else {
+        struct buffers_stats stats;
+        buffers_get_stats(gateway->buffers, &stats);
+        if (stats.bytes > gateway->memory_max / 2)
+            strbuf_add_text(&why, "memory: the buffers are full\n");
+    }
+    reply_text(&request->reply, why.len > 0 ? 503 : 200, PLAIN, why.len > 0 ? strbuf_view(&why) : STR("ready\n"));
+    strbuf_fini(&why);
+    return REQUEST_ANSWER;
+}
+
+enum request_step admin_startup(struct request *request)
+{
+    enum gateway_stage stage = (enum gateway_stage)atomic_load(&request->gateway->stage);
+    bool started = stage == STAGE_SERVING || stage == STAGE_DRAINING;
+    reply_text(&request->reply, started ? 200 : 503, PLAIN,
+               str_of(arena_printf(request->arena, "%s\n", gateway_stage_name(stage))));
+    return REQUEST_ANSWER;
+}
+
+enum request_step admin_post_begin(struct request *request)
+{
+    if (!str_is(request->method, "POST")) {
+        reply_header(&request->reply, "Allow", "POST");
+        return request_fail_text(request, 405, "POST only\n");
+    }
+    if (atomic_load(&request->gateway->stage) < STAGE_SERVING)
+        return request_fail_text(request, 503, "not started yet\n");
+    return request_want_body(request, false, false);
+}
+
+static void flush_work(struct request *request)
+{
+    struct gateway *gateway = request->gateway;
+    uint64_t mark = buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_COMMAND);
+    gateway->wake_flushers(gateway);
+    uint64_t deadline_ns = clock_mono_ns(gateway->clock) + FLUSH_WAIT_S * NS_PER_S;
+    bool flushed = false;
+    while (!flushed && !atomic_load_explicit(&request->cancel, memory_order_relaxed)) {
+        uint64_t now_ns = clock_mono_ns(gateway->clock);
+        if (now_ns >= deadline_ns)
+            break;
+        flushed = buffers_wait_flushed(gateway->buffers, mark, MIN(deadline_ns, now_ns + 100 * NS_PER_MS));
+    }
+    reply_text(&request->reply, flushed ? 200 : 503, PLAIN,
+               flushed ? STR("flushed\n") : STR("not everything was flushed in time\n"));
+}
+
+enum request_step admin_flush(struct request *request)
+{
+    return request_to_pool(request, flush_work);
+}
+
+enum request_step admin_drain(struct request *request)
+{
+    reply_text(&request->reply, 202, PLAIN, STR("draining\n"));
+    if (kill(getpid(), SIGTERM) != 0) /* the signal thread does the rest, as for anybody's SIGTERM */
+        request->reply.status = 500;
+    return REQUEST_ANSWER;
+}

@@ -1,0 +1,69 @@
+/* gateway.h: what all requests and background threads of one daemon share. Wired by runtime.c, which owns it; the parts
+ * look after their own locks, what stands here is set before threads start or is atomic. */
+#ifndef SLUICE_GATEWAY_GATEWAY_H
+#define SLUICE_GATEWAY_GATEWAY_H
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/rng.h"
+#include "base/strbuf.h"
+#include "base/version.h"
+
+struct auth;
+struct buffers;
+struct config;
+struct dlq;
+struct insert_log;
+struct metric_series;
+struct pool;
+struct sql_source;
+struct store;
+
+/* The engine whose interface this is; clients read it. */
+#define SLUICE_ENGINE_VERSION "26.7.2.1"
+
+enum gateway_stage { STAGE_STARTING, STAGE_RECOVERING, STAGE_SERVING, STAGE_DRAINING };
+const char *gateway_stage_name(enum gateway_stage stage);
+
+struct gateway {
+    const struct config *config;
+    struct clock *clock;
+    struct rng *rng;
+    struct fs *fs;
+    struct store *store; /* NULL until recovery is over, as are the next ones */
+    struct buffers *buffers;
+    struct dlq *dlq;
+    struct auth *auth;
+    struct pool *pool;
+    struct insert_log *insert_log;
+    const struct sql_source *sources;
+    size_t sources_count;
+    void (*wake_flushers)(struct gateway *gateway);
+
+    _Atomic int stage; /* enum gateway_stage */
+    /* Rises with whatever may make a cached plan stale: DDL, reload. */
+    _Atomic uint64_t generation;
+    /* Bodies being received or waiting for a statement; bounded. */
+    _Atomic uint64_t body_bytes;
+    uint64_t body_bytes_max;
+    _Atomic uint64_t unanswered;     /* requests begun and not yet answered */
+    _Atomic uint64_t waits_given_up; /* answered 408 or 503 because the daemon stopped */
+    _Atomic uint64_t connections;
+    uint64_t connections_max;
+    uint64_t memory_max;
+    uint64_t started_mono_ns;
+    /* The oldest moment since when some polling thread has been inside its work without a pause; 0: none is. */
+    uint64_t (*stuck_since)(struct gateway *gateway);
+    char display_name[128];
+    char exception_tag[17]; /* 16 random lower-case letters */
+    char keep_alive[32];    /* "timeout=30, max=9999" */
+};
+
+/* Takes n bytes of the budget for bodies. False: there is no room (and nothing was taken). */
+bool gateway_reserve_body(struct gateway *gateway, uint64_t bytes);
+void gateway_release_body(struct gateway *gateway, uint64_t bytes);
+#endif

@@ -1,0 +1,140 @@
+/* gauges.c: see gauges.h. */
+#include "gateway/gauges.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/metric.h"
+#include "buffer/buffers.h"
+#include "dlq/dlq.h"
+#include "gateway/gateway.h"
+#include "storage/store.h"
+
+/* What the buffers hold for one table. */
+struct waiting {
+    uint64_t bytes, inserts, oldest_ns;
+};
+struct gather {
+    struct arena *arena;
+    struct map tables; /* "db.table" -> struct waiting */
+};
+
+static struct waiting *waiting_of(struct gather *gather, struct str database, struct str table)
+{
+    char *name = arena_printf(gather->arena, STR_FMT "." STR_FMT, STR_ARG(database), STR_ARG(table));
+    struct waiting *waiting = map_get(&gather->tables, str_of(name));
+    if (waiting == NULL) {
+        waiting = ARENA_NEW(gather->arena, struct waiting);
+        (void)map_put(&gather->tables, str_of(name), waiting);
+    }
+    return waiting;
+}
+
+static void each_buffer(void *context, const struct buffer_info *info)
+{
+    struct waiting *waiting = waiting_of(context, info->shape->database, info->shape->table);
+    waiting->bytes += info->bytes;
+    waiting->inserts += info->inserts;
+    if (waiting->oldest_ns == 0 || info->first_ns < waiting->oldest_ns)
+        waiting->oldest_ns = info->first_ns;
+}
+
+static void read_buffers(struct gateway *gateway, struct gather *gather)
+{
+    struct buffers_stats stats;
+    uint64_t now_ns = clock_mono_ns(gateway->clock);
+    buffers_get_stats(gateway->buffers, &stats);
+    metric_set(METRIC_BUFFERS, (double)stats.shapes);
+    metric_series_set(metric_series1(METRIC_MEMORY_BYTES, STR("buffers")), (double)stats.bytes);
+    metric_series_set(metric_series1(METRIC_MEMORY_BYTES, STR("bodies")), (double)atomic_load(&gateway->body_bytes));
+    buffers_each(gateway->buffers, each_buffer, gather);
+    size_t at = 0;
+    struct str name;
+    void *value;
+    while (map_next(&gather->tables, &at, &name, &value)) {
+        const struct waiting *waiting = value;
+        double age_s = waiting->oldest_ns == 0 || waiting->oldest_ns > now_ns
+                           ? 0
+                           : (double)(now_ns - waiting->oldest_ns) / (double)NS_PER_S;
+        metric_series_set(metric_series1(METRIC_BUFFER_BYTES, name), (double)waiting->bytes);
+        metric_series_set(metric_series1(METRIC_BUFFER_INSERTS, name), (double)waiting->inserts);
+        metric_series_set(metric_series1(METRIC_BUFFER_OLDEST_AGE, name), age_s);
+    }
+}
+
+static void read_table(struct gather *gather, struct table *table)
+{
+    struct table_stats stats;
+    struct str name = table_full_name(table);
+    const struct table_def *def = table_def(table);
+    (void)waiting_of(gather, def->database, def->name); /* so that an empty buffer is told too */
+    table_get_stats(table, &stats);
+    metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("active") }), (double)stats.parts_active);
+    metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("old") }), (double)stats.parts_old);
+    metric_series_set(metric_series1(METRIC_PARTS_PARTITION_MAX, name), (double)stats.parts_partition_max);
+    metric_series_set(metric_series1(METRIC_TABLE_ROWS, name), (double)stats.rows);
+    metric_series_set(metric_series1(METRIC_TABLE_BYTES, name), (double)stats.bytes);
+    metric_series_set(metric_series1(METRIC_DEDUP_TOKENS, name), (double)stats.tokens);
+}
+
+static void read_tables(struct gateway *gateway, struct gather *gather)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    store_tables(gateway->store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        read_table(gather, tables[i]);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    metric_set(METRIC_DAMAGED_FILES, (double)store_damaged(gateway->store));
+}
+
+static void read_letters(struct gateway *gateway)
+{
+    struct dlq_stats stats;
+    dlq_get_stats(gateway->dlq, &stats);
+    metric_series_set(metric_series1(METRIC_DEAD_LETTERS, STR("all")), (double)stats.letters);
+    metric_set(METRIC_DEAD_LETTER_BYTES, (double)stats.bytes);
+    metric_set(METRIC_DEAD_LETTER_LIMIT, (double)stats.bytes_max);
+}
+
+static void read_daemon(struct gateway *gateway)
+{
+    int stage = atomic_load(&gateway->stage);
+    for (int i = STAGE_STARTING; i <= STAGE_DRAINING; i++)
+        metric_series_set(metric_series1(METRIC_STAGE, str_of(gateway_stage_name((enum gateway_stage)i))), i == stage);
+    metric_set(METRIC_READY, stage == STAGE_SERVING);
+    metric_set(METRIC_MEMORY_LIMIT, (double)gateway->memory_max);
+    metric_set(METRIC_HTTP_CONNECTIONS, (double)atomic_load(&gateway->connections));
+    metric_set(METRIC_HTTP_CONNECTIONS_LIMIT, (double)gateway->connections_max);
+}
+
+static void collect(void *context)
+{
+    struct gateway *gateway = context;
+    read_daemon(gateway);
+    int stage = atomic_load(&gateway->stage);
+    if (stage != STAGE_SERVING && stage != STAGE_DRAINING) /* the parts below are not there yet */
+        return;
+    struct gather gather = { .arena = arena_new(4096) };
+    read_tables(gateway, &gather);
+    read_buffers(gateway, &gather);
+    read_letters(gateway);
+    map_fini(&gather.tables);
+    arena_free(gather.arena);
+}
+
+void gauges_start(struct gateway *gateway)
+{
+    metric_series_set(
+        metric_series(METRIC_BUILD_INFO, (struct str[]){ STR(SLUICE_VERSION), STR(SLUICE_BUILD), STR(__VERSION__) }),
+        1);
+    metric_collector(collect, gateway);
+}
+
+void gauges_stop(struct gateway *gateway)
+{
+    metric_collector_remove(collect, gateway);
+}

@@ -1,0 +1,194 @@
+/* insert_route.c: an INSERT whose plan is known and whose data has arrived: admission, the hand-over to the buffers,
+ * and the answer with the level that was reached.
+ *
+ *   insert_admit --buffered--> buffers_put --> answer
+ *        '-------stored------> park, publish: buffers_put --> done (flusher thread) --> resumed: answer
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/metric.h"
+#include "buffer/buffers.h"
+#include "config/config.h"
+#include "format/rows.h"
+#include "gateway/plan.h"
+#include "gateway/route.h"
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+static void insert_headers(struct request *request)
+{
+    if (request->batch_id[0] != '\0')
+        reply_header(&request->reply, "X-Sluice-Batch", request->batch_id);
+}
+
+static void answer_ok(struct request *request, enum ack_level level, const struct request_verdict *verdict)
+{
+    struct reply *reply = &request->reply;
+    reply->status = 200;
+    reply_header(reply, "Content-Type", "text/plain; charset=UTF-8");
+    request_statement_headers(request);
+    if (verdict == NULL) {
+        reply_summary(reply, NULL, request->arena);
+    } else {
+        struct reply_summary summary = { .read_rows = verdict->rows,
+                                         .read_bytes = verdict->rows_bytes,
+                                         .written_rows = verdict->rows,
+                                         .written_bytes = verdict->rows_bytes,
+                                         .result_rows = verdict->rows,
+                                         .result_bytes = verdict->rows_bytes,
+                                         .elapsed_ns = request->home->now_ns - request->begun_ns };
+        reply_summary(reply, &summary, request->arena);
+    }
+    reply_header(reply, "X-Sluice-Ack", ack_name(level));
+    insert_headers(request);
+    if (verdict != NULL && verdict->outcome == INSERT_DUPLICATE)
+        reply_header(reply, "X-Sluice-Duplicate", "1");
+    static struct metric_series *_Atomic acknowledged[ACK_STORED + 1];
+    struct metric_series *series = atomic_load_explicit(&acknowledged[level], memory_order_acquire);
+    if (series == NULL) {
+        series = metric_series(METRIC_INSERTS, (struct str[]){ STR("clickhouse"), str_of(ack_name(level)) });
+        atomic_store_explicit(&acknowledged[level], series, memory_order_release);
+    }
+    metric_series_add(series, 1);
+}
+
+static enum request_step answer_error(struct request *request, const struct err *err)
+{
+    insert_headers(request);
+    return request_fail(request, err);
+}
+
+/* Closed buffers mean that the daemon stops: the sender is to come back, not to give up. */
+static void put_error(struct err *err)
+{
+    if (err->code == ERR_ABORTED)
+        err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "The server is stopping: nothing of this insert was kept");
+}
+
+static void insert_resumed(struct request *request)
+{
+    const struct request_verdict *verdict = &request->verdict;
+    struct err err = { 0 };
+    int how = atomic_load_explicit(&request->park, memory_order_acquire);
+    if (how == PARK_TIMED_OUT || how == PARK_STOPPED) {
+        unsigned long long ms = request->plan->settings.wait_timeout_ns / NS_PER_MS;
+        if (how == PARK_TIMED_OUT)
+            err_set(&err, ERR_TIMEOUT_EXCEEDED, "Wait for async insert timeout (%llu ms) exceeded", ms);
+        else
+            err_set(&err, ERR_TIMEOUT_EXCEEDED,
+                    "The server stopped before this insert was flushed: whether it was stored is unknown");
+        (void)answer_error(request, &err);
+        return;
+    }
+    if (verdict->outcome == INSERT_STORED || verdict->outcome == INSERT_DUPLICATE)
+        answer_ok(request, ACK_STORED, verdict);
+    else
+        (void)answer_error(request, &verdict->err);
+}
+
+/* --- hand-over ---------------------------------------------------------------------------------------------------- */
+
+/* A flusher thread: the verdict travels to the polling thread. */
+static void insert_done(void *context, const struct insert *insert)
+{
+    struct request *request = context;
+    request->verdict.outcome = insert->outcome;
+    request->verdict.err = insert->err;
+    request->verdict.rows = insert->rows;
+    request->verdict.rows_bytes = insert->rows_bytes;
+    request_decide(request, false);
+}
+
+static void insert_publish(struct request *request)
+{
+    struct insert *insert = request->insert;
+    struct err err = { 0 };
+    request->insert = NULL;
+    insert->done = insert_done;
+    insert->context = request;
+    if (buffers_put(request->gateway->buffers, insert, insert->arrival_ns, &err))
+        return;
+    insert_free(insert);
+    put_error(&err);
+    request->verdict.outcome = INSERT_REJECTED;
+    request->verdict.err = err;
+    request_decide(request, true);
+}
+
+static struct insert *insert_make(struct request *request, const struct plan *plan)
+{
+    struct request_home *home = request->home;
+    size_t bytes = request->data.len;
+    char *body;
+    if (request->data.data == request->body.data) {
+        body = strbuf_take(&request->body);
+    } else { /* the statement stood before it */
+        body = mem_alloc(bytes + 1);
+        memcpy(body, request->data.data, bytes);
+        body[bytes] = '\0';
+    }
+    struct insert *insert = insert_new(plan->shape, body, bytes);
+    if (request->query_id[0] == '\0')
+        rng_uuid4_text(request->gateway->rng, request->query_id);
+    memcpy(insert->query_id, request->query_id, sizeof(request->query_id));
+    snprintf(insert->peer, sizeof(insert->peer), "%s", request->peer);
+    insert->token_given = request->token.len > 0;
+    if (insert->token_given) {
+        insert->token = mem_alloc(request->token.len + 1);
+        memcpy(insert->token, request->token.data, request->token.len);
+        insert->token[request->token.len] = '\0';
+    } else {
+        char made[UUID_TEXT_BYTES];
+        rng_uuid4_text(request->gateway->rng, made);
+        insert->token = mem_strdup(made);
+    }
+    insert->arrival_ns = home->now_ns;
+    insert->arrival_wall_ns = home->wall_ns;
+    insert->batch_id_to = request->batch_id;
+    return insert;
+}
+
+static bool admission_check(struct request *request, const struct plan *plan, struct err *err)
+{
+    if (request->get_or_head || plan->settings.readonly != 0)
+        return err_set(err, ERR_READONLY,
+                       STR_FMT ": Cannot execute query in readonly mode. For queries over HTTP, method GET implies "
+                               "readonly. You should use method POST for modifying queries",
+                       STR_ARG(plan->user->name));
+    if (str_find_char(request->token, '\0') != STR_NONE)
+        return err_set(err, ERR_BAD_ARGUMENTS, "insert_deduplication_token holds a zero byte");
+    if (plan->settings.wait && request->home->parked_count >= request->gateway->config->http_waiters)
+        return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
+                       request->home->parked_count);
+    return rows_check_framing(plan->shape->format, request->data, err);
+}
+
+enum request_step insert_admit(struct request *request, const struct plan *plan)
+{
+    struct err err = { 0 };
+    if (plan->settings.token.len > 0) /* of the statement's own clause */
+        request->token = plan->settings.token;
+    if (!admission_check(request, plan, &err))
+        return answer_error(request, &err);
+    struct insert *insert = insert_make(request, plan);
+    if (request->body_reserved > 0) { /* from here on the buffers count it */
+        gateway_release_body(request->gateway, request->body_reserved);
+        request->body_reserved = 0;
+    }
+    if (plan->settings.wait) {
+        request->insert = insert;
+        request->publish = insert_publish;
+        request->resumed = insert_resumed;
+        request->deadline_ns = request->home->now_ns + plan->settings.wait_timeout_ns;
+        return REQUEST_PARK;
+    }
+    if (!buffers_put(request->gateway->buffers, insert, insert->arrival_ns, &err)) {
+        insert_free(insert);
+        put_error(&err);
+        return answer_error(request, &err);
+    }
+    answer_ok(request, ACK_BUFFERED, NULL);
+    return REQUEST_ANSWER;
+}

@@ -1,0 +1,93 @@
+/* loop.c: see loop.h. */
+#include "gateway/loop.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/metric.h"
+#include "base/must.h"
+#include "base/sync.h"
+
+struct loop {
+    struct clock *clock;
+    loop_step_fn *step;
+    void *context;
+    struct metric_series *busy;
+    struct mutex lock; /* LOCK_RUNTIME; guards the next three */
+    struct cond changed;
+    uint64_t wakes;
+    bool stopping;
+    pthread_t *threads;
+    size_t threads_count;
+};
+
+static void *loop_main(void *context)
+{
+    struct loop *loop = context;
+    mutex_lock(&loop->lock);
+    while (!loop->stopping) {
+        uint64_t wakes = loop->wakes;
+        mutex_unlock(&loop->lock);
+        uint64_t from_ns = clock_mono_ns(loop->clock);
+        uint64_t next_ns = loop->step(loop->context, from_ns);
+        uint64_t now_ns = clock_mono_ns(loop->clock);
+        metric_series_add(loop->busy, now_ns - from_ns);
+        mutex_lock(&loop->lock);
+        while (next_ns > now_ns && wakes == loop->wakes && !loop->stopping) {
+            if (!cond_wait_until(&loop->changed, &loop->lock, next_ns))
+                break;
+        }
+    }
+    mutex_unlock(&loop->lock);
+    return NULL;
+}
+
+struct loop *loop_start(const char *name, size_t threads, struct clock *clock, loop_step_fn *step, void *context)
+{
+    struct loop *loop = NEW(struct loop);
+    loop->clock = clock;
+    loop->step = step;
+    loop->context = context;
+    loop->busy = metric_series1(METRIC_WORKER_BUSY, str_of(name));
+    metric_series_set(metric_series1(METRIC_WORKER_THREADS, str_of(name)), (double)threads);
+    mutex_init(&loop->lock, LOCK_RUNTIME);
+    cond_init(&loop->changed);
+    loop->threads = mem_zalloc((threads + 1) * sizeof(loop->threads[0]));
+    for (size_t i = 0; i < threads; i++)
+        must(pthread_create(&loop->threads[i], NULL, loop_main, loop) == 0);
+    loop->threads_count = threads;
+    return loop;
+}
+
+void loop_wake(struct loop *loop)
+{
+    mutex_lock(&loop->lock);
+    loop->wakes++;
+    cond_broadcast(&loop->changed);
+    mutex_unlock(&loop->lock);
+}
+
+void loop_stop(struct loop *loop)
+{
+    if (loop == NULL)
+        return;
+    mutex_lock(&loop->lock);
+    loop->stopping = true;
+    cond_broadcast(&loop->changed);
+    mutex_unlock(&loop->lock);
+    for (size_t i = 0; i < loop->threads_count; i++)
+        pthread_join(loop->threads[i], NULL);
+    loop->threads_count = 0;
+}
+
+void loop_free(struct loop *loop)
+{
+    if (loop == NULL)
+        return;
+    loop_stop(loop);
+    cond_fini(&loop->changed);
+    mutex_fini(&loop->lock);
+    free(loop->threads);
+    free(loop);
+}

@@ -1,0 +1,21 @@
+/* loop.h: threads that run a step over and over: each step does one bounded piece of work and says when to come again.
+ */
+#ifndef SLUICE_GATEWAY_LOOP_H
+#define SLUICE_GATEWAY_LOOP_H
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+struct loop;
+/* Returns the monotonic time to run again: <= now: at once; UINT64_MAX: when woken. */
+typedef uint64_t loop_step_fn(void *context, uint64_t now_ns);
+
+/* name: label "worker" of metrics; lives for ever. threads may be 0: then nothing runs. */
+struct loop *loop_start(const char *name, size_t threads, struct clock *clock, loop_step_fn *step, void *context);
+/* Something came up: every thread takes a step. Any thread, under no lock. */
+void loop_wake(struct loop *loop);
+/* Lets the steps at work come to their end and ends the threads; waking it is without effect then. NULL is fine. */
+void loop_stop(struct loop *loop);
+void loop_free(struct loop *loop); /* stops it first; NULL is fine */
+#endif

@@ -1,0 +1,96 @@
+/* main.c: sluiced: command line, environment, signals; then runtime.c. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strbuf.h"
+#include "base/version.h"
+#include "config/config.h"
+#include "gateway/runtime.h"
+
+extern char **environ;
+
+static uint64_t number_of(const char *text)
+{
+    uint64_t value;
+    return text != NULL && str_to_u64(str_of(text), &value) ? value : 0;
+}
+
+/* Does stderr go to the journal? $JOURNAL_STREAM is DEVICE:INODE of the stream. */
+static bool is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat stat;
+    char own[64];
+    if (stream == NULL || fstat(STDERR_FILENO, &stat) != 0)
+        return false;
+    snprintf(own, sizeof(own), "%llu:%llu", (unsigned long long)stat.st_dev, (unsigned long long)stat.st_ino);
+    return strcmp(own, stream) == 0;
+}
+
+static void configure_log(const struct config *config)
+{
+    enum log_format format = LOG_JSON;
+    if (config->log_format == 1 || (config->log_format == 0 && isatty(STDERR_FILENO)))
+        format = LOG_LOGFMT;
+    log_configure((enum log_level)config->log_level, format);
+    log_with_priority(is_journal());
+}
+
+/* systemd's socket activation and supervision. */
+static struct runtime_environment read_environment(const struct config_arguments *arguments)
+{
+    struct runtime_environment environment = { .port_file = arguments->port_file,
+                                               .notify_socket = getenv("NOTIFY_SOCKET") };
+    if (number_of(getenv("LISTEN_PID")) == (uint64_t)getpid())
+        environment.inherited_fds = (int)MIN(number_of(getenv("LISTEN_FDS")), UINT64_C(2));
+    uint64_t watchdog_pid = number_of(getenv("WATCHDOG_PID"));
+    if (watchdog_pid == 0 || watchdog_pid == (uint64_t)getpid())
+        environment.watchdog_us = number_of(getenv("WATCHDOG_USEC"));
+    return environment;
+}
+
+/* One thread takes them all; but faults of our own go their usual way. */
+static void block_signals(void)
+{
+    sigset_t set;
+    sigfillset(&set);
+    const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
+    for (size_t i = 0; i < ARRAY_COUNT(faults); i++)
+        sigdelset(&set, faults[i]);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv)
+{
+    struct config *config = NULL;
+    struct config_arguments arguments = { 0 };
+    struct strbuf problems = { 0 };
+    enum runtime_exit status = RUNTIME_CLEAN;
+    bool ok = config_load(argc - 1, argv + 1, environ, &config, &arguments, &problems);
+    if (arguments.help || arguments.version) {
+        struct strbuf text = { 0 };
+        if (arguments.help)
+            config_help(&text);
+        else
+            strbuf_add_text(&text, "sluiced " SLUICE_VERSION "\n");
+        fputs(strbuf_cstr(&text), stdout);
+        strbuf_fini(&text);
+    } else if (!ok) {
+        fputs(strbuf_cstr(&problems), stderr);
+        status = arguments.usage ? RUNTIME_USAGE : RUNTIME_CONFIG;
+    } else if (!arguments.check) {
+        struct runtime_environment environment = read_environment(&arguments);
+        block_signals();
+        configure_log(config);
+        status = runtime_run(config, &environment);
+    }
+    config_free(config);
+    strbuf_fini(&problems);
+    return (int)status;
+}

@@ -1,0 +1,418 @@
+/* plan.c: see plan.h. */
+#include "gateway/plan.h"
+
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "base/strbuf.h"
+#include "config/config.h"
+#include "format/insert_head.h"
+#include "format/rows.h"
+#include "gateway/gateway.h"
+#include "gateway/request.h"
+#include "storage/store.h"
+
+enum { PLANS_MAX = 8192, KEY_MAX = 4096, PLAN_ARENA_BYTES = 1024 };
+
+struct plans {
+    struct map map;
+    struct strbuf key; /* of the request at hand: URL parameters, then headers */
+    size_t url_bytes;  /* the first part of key */
+    uint64_t evict_at;
+};
+
+struct plans *plans_new(void)
+{
+    return NEW(struct plans);
+}
+
+static void plans_clear(struct plans *plans)
+{
+    size_t at = 0;
+    struct str key;
+    void *plan;
+    while (map_next(&plans->map, &at, &key, &plan))
+        plan_unref(plan);
+    map_fini(&plans->map);
+    plans->map = (struct map){ 0 };
+}
+
+void plans_free(struct plans *plans)
+{
+    if (plans == NULL)
+        return;
+    plans_clear(plans);
+    strbuf_fini(&plans->key);
+    free(plans);
+}
+
+static struct plan *plan_new(uint64_t generation)
+{
+    struct plan *plan = NEW(struct plan);
+    plan->refs = 1;
+    plan->generation = generation;
+    plan->arena = arena_new(PLAN_ARENA_BYTES);
+    return plan;
+}
+
+struct plan *plan_ref(struct plan *plan)
+{
+    plan->refs++;
+    return plan;
+}
+
+void plan_unref(struct plan *plan)
+{
+    if (plan == NULL || --plan->refs > 0)
+        return;
+    plan_unref(plan->of_body);
+    shape_unref(plan->shape);
+    arena_free(plan->arena);
+    free(plan);
+}
+
+/* --- the key ------------------------------------------------------------------------------------------------------ */
+
+struct volatile_values { /* undecoded; data NULL: absent */
+    struct str query_id, token, session_id, log_comment;
+};
+
+static void take_volatile(struct volatile_values *values, struct str name, struct str value)
+{
+    if (str_is(name, "query_id"))
+        values->query_id = value;
+    else if (str_is(name, "insert_deduplication_token"))
+        values->token = value;
+    else if (str_is(name, "session_id"))
+        values->session_id = value;
+    else
+        values->log_comment = value;
+}
+
+static void key_add(struct plans *plans, bool given, struct str value)
+{
+    strbuf_add_char(&plans->key, given ? '\1' : '\0');
+    strbuf_add(&plans->key, value);
+}
+
+static void key_make(struct plans *plans, const struct request *request, struct volatile_values *values)
+{
+    struct str rest = request->query_string, piece;
+    strbuf_clear(&plans->key);
+    while (str_cut(&rest, '&', &piece)) {
+        ptrdiff_t equals = str_find_char(piece, '=');
+        struct str name = equals == STR_NONE ? piece : str_sub(piece, 0, (size_t)equals);
+        if (settings_request_is_volatile(name)) {
+            take_volatile(values, name, equals == STR_NONE ? STR_EMPTY : str_from(piece, (size_t)equals + 1));
+            continue;
+        }
+        strbuf_add(&plans->key, piece);
+        strbuf_add_char(&plans->key, '&');
+    }
+    plans->url_bytes = plans->key.len;
+    key_add(plans, request->authorization_given, request->h_authorization);
+    key_add(plans, request->user_header_given, request->h_user);
+    key_add(plans, request->key_header_given, request->h_key);
+    key_add(plans, request->quota_header_given, request->h_database);
+    key_add(plans, request->get_or_head, request->h_format);
+    key_add(plans, request->loopback, STR_EMPTY);
+}
+
+/* --- an INSERT ---------------------------------------------------------------------------------------------------- */
+
+static bool denied(const struct plan *plan, struct str database, struct str table, struct err *err)
+{
+    return err_set(err, ERR_ACCESS_DENIED,
+                   STR_FMT ": Not enough privileges. To execute this query, it's necessary to have the grant INSERT ON "
+                           "" STR_FMT "." STR_FMT,
+                   STR_ARG(plan->user->name), STR_ARG(database), STR_ARG(table));
+}
+
+/* (* EXCEPT(a, b)): all that can be inserted but these. */
+static void expand_except(struct plan *plan, const struct schema *schema, struct insert_head *head)
+{
+    struct str *columns = ARENA_ARRAY(plan->arena, struct str, schema->columns_count);
+    size_t count = 0;
+    for (size_t i = 0; i < schema->columns_count; i++) {
+        enum default_kind kind = schema->columns[i].default_kind;
+        bool skip = kind == DEFAULT_MATERIALIZED || kind == DEFAULT_ALIAS;
+        for (size_t k = 0; k < head->columns_except_count && !skip; k++)
+            skip = str_eq(schema->columns[i].name, head->columns_except[k]);
+        if (!skip)
+            columns[count++] = arena_dup(plan->arena, schema->columns[i].name);
+    }
+    head->columns = columns;
+    head->columns_count = count;
+}
+
+static bool columns_check(struct plan *plan, const struct schema *schema, struct insert_head *head, struct err *err)
+{
+    if (head->columns_except_count > 0)
+        expand_except(plan, schema, head);
+    size_t *indexes = ARENA_ARRAY(plan->arena, size_t, schema->columns_count + 1), count = 0;
+    return rows_resolve_columns(schema, head->columns, head->columns_count,
+                                plan->settings.format.insert_allow_materialized_columns, indexes, &count, err);
+}
+
+static bool shape_make(struct plan *plan, const struct insert_head *head, struct str database,
+                       const struct row_format *format, struct err *err)
+{
+    const struct settings_request *settings = &plan->settings;
+    struct shape_setting *matter = ARENA_ARRAY(plan->arena, struct shape_setting, settings->settings_count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < settings->settings_count; i++) {
+        if (shape_setting_matters(settings->settings[i].name))
+            matter[count++] = (struct shape_setting){ settings->settings[i].name, settings->settings[i].value };
+    }
+    struct shape_spec spec = { .database = database,
+                               .table = head->table,
+                               .user = plan->user->name,
+                               .columns = head->columns,
+                               .columns_count = head->columns_count,
+                               .format = format,
+                               .settings = matter,
+                               .settings_count = count,
+                               .deduplicate = settings_request_deduplicates(settings),
+                               .limits = settings->limits };
+    if (!settings->async_insert) { /* not to wait for company: due with its first insert, apart from those that wait */
+        spec.limits.inserts_max = 1;
+        matter[spec.settings_count++] = (struct shape_setting){ STR("async_insert"), STR("0") };
+    }
+    return shape_new(&spec, &plan->shape, err);
+}
+
+static bool insert_resolve(struct gateway *gateway, struct plan *plan, struct insert_head *head, struct err *err)
+{
+    struct table *table = NULL;
+    const struct row_format *format = NULL;
+    struct str database = head->database.len > 0 ? head->database : plan->database;
+    bool ok = false;
+    if (!settings_request_apply_clause(&plan->settings, head->settings, head->settings_count, plan->arena, err) ||
+        !store_table(gateway->store, database, head->table, &table, err) ||
+        !columns_check(plan, table_def(table)->schema, head, err) || !row_format_find(head->format, &format, err))
+        goto done;
+    if (!auth_allows(plan->user, GRANT_INSERT, database, head->table)) {
+        denied(plan, database, head->table, err);
+        goto done;
+    }
+    ok = shape_make(plan, head, database, format, err);
+done:
+    if (table != NULL)
+        table_unref(table);
+    return ok;
+}
+
+/* Names and values of settings borrow from the arena of the plan they were read for: the copy keeps them by copying. */
+static void settings_copy(struct plan *plan, const struct plan *from)
+{
+    struct settings_request *to = &plan->settings;
+    struct arena *arena = plan->arena;
+    *to = from->settings;
+    to->settings_cap = from->settings.settings_count + 4;
+    to->settings = ARENA_ARRAY(arena, struct insert_setting, to->settings_cap);
+    to->params = ARENA_ARRAY(arena, struct insert_param, to->params_count + 1);
+    for (size_t i = 0; i < to->params_count; i++)
+        to->params[i] = (struct insert_param){ arena_dup(arena, from->settings.params[i].name),
+                                               arena_dup(arena, from->settings.params[i].value) };
+    struct err never;
+    for (size_t i = 0; i < to->settings_count; i++) {
+        to->settings[i] = (struct insert_setting){ arena_dup(arena, from->settings.settings[i].name),
+                                                   arena_dup(arena, from->settings.settings[i].value) };
+        must(settings_request_apply(to, to->settings[i].name, to->settings[i].value, &never));
+    }
+    to->query = arena_dup(arena, from->settings.query);
+    to->query_id = arena_dup(arena, from->settings.query_id);
+    to->default_format = arena_dup(arena, from->settings.default_format);
+    to->database = to->user = to->password = to->session_id = to->session_timeout = to->role = STR_EMPTY;
+    plan->user = from->user;
+    plan->database = arena_dup(arena, from->database);
+    plan->output_format = arena_dup(arena, from->output_format);
+}
+
+bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct str text, struct plan **out,
+                     size_t *data_offset, struct err *err)
+{
+    struct plan *plan = plan_new(from->generation);
+    struct insert_head head = { 0 };
+    settings_copy(plan, from);
+    if (!insert_head_parse(text, plan->settings.params, plan->settings.params_count, plan->arena, &head, err))
+        goto failed;
+    if (head.is_select) {
+        err_set(err, ERR_NOT_IMPLEMENTED, "INSERT ... SELECT is not supported");
+        goto failed;
+    }
+    if (!insert_resolve(gateway, plan, &head, err))
+        goto failed;
+    *data_offset = head.data_offset;
+    *out = plan;
+    return true;
+failed:
+    plan_unref(plan);
+    return false;
+}
+
+/* --- making and finding ------------------------------------------------------------------------------------------- */
+
+static bool claim_check(struct request *request, struct plan *plan, struct err *err)
+{
+    const struct settings_request *s = &plan->settings;
+    struct auth_claim claim = { .header_user = request->h_user,
+                                .header_key = request->h_key,
+                                .authorization = request->h_authorization,
+                                .header_user_given = request->user_header_given,
+                                .header_key_given = request->key_header_given,
+                                .authorization_given = request->authorization_given,
+                                .url_user = s->user,
+                                .url_password = s->password,
+                                .url_user_given = s->user_given,
+                                .url_password_given = s->password_given,
+                                .loopback = request->loopback };
+    return auth_check(request->gateway->auth, &claim, plan->arena, &plan->user, err);
+}
+
+static bool session_check(const struct settings_request *s, bool session, struct err *err)
+{
+    uint64_t seconds;
+    if (s->session_timeout.len > 0 && session) {
+        if (!str_to_u64(s->session_timeout, &seconds))
+            return err_set(err, ERR_INVALID_SESSION_TIMEOUT, "Invalid session timeout: '%.*s'",
+                           (int)MIN(s->session_timeout.len, 60u), s->session_timeout.data);
+        if (seconds > 3600)
+            return err_set(err, ERR_INVALID_SESSION_TIMEOUT,
+                           "Session timeout '%llu' is larger than max_session_timeout: 3600",
+                           (unsigned long long)seconds);
+    }
+    if (s->session_check && session)
+        return err_set(err, ERR_SESSION_NOT_FOUND, "Session not found: sessions keep nothing here");
+    return true;
+}
+
+static bool context_check(struct request *request, struct plan *plan, struct err *err)
+{
+    const struct settings_request *s = &plan->settings;
+    if (request->quota_header_given && s->quota_key_given)
+        return err_set(err, ERR_BAD_ARGUMENTS,
+                       "Invalid authentication: it is not allowed to give a quota key in a header and as a parameter");
+    if (s->role_given)
+        return err_set(err, ERR_UNKNOWN_ROLE, "There is no role `%.*s` in `user directories`",
+                       (int)MIN(s->role.len, 60u), s->role.data);
+    struct str database = request->h_database.len > 0 ? request->h_database : s->database;
+    plan->database = database.len > 0 ? arena_dup(plan->arena, database) : STR("default");
+    plan->output_format = request->h_format.len > 0 ? arena_dup(plan->arena, request->h_format) : s->default_format;
+    if (!str_is(plan->database, "system") && !store_has_database(request->gateway->store, plan->database))
+        return err_set(err, ERR_UNKNOWN_DATABASE, "Database %.*s does not exist", (int)MIN(plan->database.len, 100u),
+                       plan->database.data);
+    return settings_request_apply_all(&plan->settings, request->get_or_head, err);
+}
+
+/* Where the URL holds the whole head of an INSERT, the plan of it; else *plan stays. */
+static bool url_insert(struct request *request, struct plan **plan, struct err *err)
+{
+    struct str query = (*plan)->settings.query;
+    if (!insert_head_matches(query))
+        return true;
+    struct strbuf text = { 0 };
+    struct plan *insert = NULL;
+    struct err problem = { 0 };
+    size_t offset = 0;
+    bool ok = true;
+    strbuf_add(&text, query);
+    strbuf_add_char(&text, '\n');
+    if (plan_for_insert(request->gateway, *plan, strbuf_view(&text), &insert, &offset, &problem)) {
+        insert->data_start = arena_dup(insert->arena, str_from(strbuf_view(&text), offset));
+        plan_unref(*plan);
+        *plan = insert;
+    } else if (problem.code != ERR_SYNTAX_ERROR) { /* a syntax error may be a head that goes on in the body */
+        *err = problem;
+        ok = false;
+    }
+    strbuf_fini(&text);
+    return ok;
+}
+
+static struct plan *plan_make(struct plans *plans, struct request *request, bool session, struct err *err)
+{
+    struct gateway *gateway = request->gateway;
+    struct plan *plan = plan_new(atomic_load_explicit(&gateway->generation, memory_order_acquire));
+    settings_request_init(&plan->settings, gateway->config);
+    struct str url = arena_dup(plan->arena, str_sub(strbuf_view(&plans->key), 0, plans->url_bytes));
+    request->authenticated = false;
+    if (!settings_request_read_url(&plan->settings, url, plan->arena, err) ||
+        !session_check(&plan->settings, session, err) || !claim_check(request, plan, err))
+        goto failed;
+    request->authenticated = true;
+    if (!context_check(request, plan, err) || !url_insert(request, &plan, err))
+        goto failed;
+    return plan;
+failed:
+    plan_unref(plan);
+    return NULL;
+}
+
+/* Room for one more: any plan goes, so that an attacker cannot choose which. */
+static void evict_one(struct plans *plans, struct rng *rng)
+{
+    struct str key;
+    void *plan;
+    size_t at = (size_t)rng_below(rng, plans->map.cap);
+    if (!map_next(&plans->map, &at, &key, &plan)) {
+        at = 0;
+        if (!map_next(&plans->map, &at, &key, &plan))
+            return;
+    }
+    map_remove(&plans->map, key);
+    plan_unref(plan);
+}
+
+static void remember(struct plans *plans, struct plan *plan, const struct request *request)
+{
+    bool repeats = plan->shape != NULL || (plan->settings.query.len == 0 && !request->get_or_head);
+    if (!repeats || plans->key.len > KEY_MAX)
+        return;
+    if (plans->map.count >= PLANS_MAX)
+        evict_one(plans, request->gateway->rng);
+    plan_unref(map_put(&plans->map, strbuf_view(&plans->key), plan_ref(plan)));
+}
+
+static bool take_values(struct request *request, const struct volatile_values *values, struct err *err)
+{
+    struct str query_id = request->plan->settings.query_id, token = STR_EMPTY;
+    if (values->query_id.data != NULL && !settings_request_decode(values->query_id, request->arena, &query_id, err))
+        return false;
+    if (values->token.data != NULL && !settings_request_decode(values->token, request->arena, &token, err))
+        return false;
+    if (query_id.len == 0)
+        query_id = request->h_query_id;
+    if (query_id.len > 0) {
+        size_t len = MIN(query_id.len, sizeof(request->query_id) - 1);
+        memcpy(request->query_id, query_id.data, len);
+        request->query_id[len] = '\0';
+    }
+    /* The clause is part of the plan and wins; then the URL, then the header. */
+    if (request->plan->settings.token.len > 0)
+        request->token = request->plan->settings.token;
+    else if (token.len > 0)
+        request->token = token;
+    else
+        request->token = request->h_idempotency_key;
+    return true;
+}
+
+bool plan_find(struct plans *plans, struct request *request, struct err *err)
+{
+    struct volatile_values values = { 0 };
+    key_make(plans, request, &values);
+    struct plan *plan = map_get(&plans->map, strbuf_view(&plans->key));
+    uint64_t generation = atomic_load_explicit(&request->gateway->generation, memory_order_acquire);
+    if (plan != NULL && plan->generation == generation) {
+        request->plan = plan_ref(plan);
+        request->authenticated = true;
+        return take_values(request, &values, err);
+    }
+    plan = plan_make(plans, request, values.session_id.data != NULL, err);
+    if (plan == NULL)
+        return false;
+    remember(plans, plan, request);
+    request->plan = plan;
+    return take_values(request, &values, err);
+}

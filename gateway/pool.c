@@ -1,0 +1,100 @@
+/* pool.c: see pool.h. */
+#include "gateway/pool.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/list.h"
+#include "base/metric.h"
+#include "base/sync.h"
+#include "gateway/request.h"
+
+struct pool {
+    struct gateway *gateway;
+    struct mutex lock; /* LOCK_RUNTIME; guards what follows */
+    struct cond wanted;
+    struct list waiting; /* struct request, by job */
+    size_t waiting_count, waiting_max;
+    bool stopping;
+    pthread_t *threads;
+    size_t threads_count;
+};
+
+static struct request *take(struct pool *pool)
+{
+    struct request *request = NULL;
+    mutex_lock(&pool->lock);
+    while (list_empty(&pool->waiting) && !pool->stopping)
+        cond_wait(&pool->wanted, &pool->lock);
+    if (!list_empty(&pool->waiting)) {
+        request = LIST_ENTRY(pool->waiting.next, struct request, job);
+        list_remove(&request->job);
+        pool->waiting_count--;
+    }
+    mutex_unlock(&pool->lock);
+    return request;
+}
+
+static void *pool_main(void *context)
+{
+    struct pool *pool = context;
+    struct request *request;
+    while ((request = take(pool)) != NULL) {
+        if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))
+            request->work(request);
+        request_decide(request, true);
+    }
+    return NULL;
+}
+
+struct pool *pool_new(struct gateway *gateway, size_t threads, size_t waiting_max)
+{
+    struct pool *pool = NEW(struct pool);
+    pool->gateway = gateway;
+    pool->waiting_max = waiting_max;
+    mutex_init(&pool->lock, LOCK_RUNTIME);
+    cond_init(&pool->wanted);
+    list_init(&pool->waiting);
+    pool->threads = mem_zalloc(threads * sizeof(pool->threads[0]));
+    for (size_t i = 0; i < threads; i++) {
+        must(pthread_create(&pool->threads[i], NULL, pool_main, pool) == 0);
+        pool->threads_count++;
+    }
+    return pool;
+}
+
+void pool_free(struct pool *pool)
+{
+    if (pool == NULL)
+        return;
+    mutex_lock(&pool->lock);
+    pool->stopping = true;
+    cond_broadcast(&pool->wanted);
+    mutex_unlock(&pool->lock);
+    for (size_t i = 0; i < pool->threads_count; i++)
+        pthread_join(pool->threads[i], NULL);
+    must(list_empty(&pool->waiting));
+    cond_fini(&pool->wanted);
+    mutex_fini(&pool->lock);
+    free(pool->threads);
+    free(pool);
+}
+
+void pool_submit(struct request *request)
+{
+    struct pool *pool = request->gateway->pool;
+    mutex_lock(&pool->lock);
+    bool room = pool->waiting_count < pool->waiting_max && !pool->stopping;
+    if (room) {
+        list_push_back(&pool->waiting, &request->job);
+        pool->waiting_count++;
+        cond_signal(&pool->wanted);
+    }
+    mutex_unlock(&pool->lock);
+    if (room)
+        return;
+    err_set(&request->verdict.err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many statements wait for a thread: %zu",
+            pool->waiting_max);
+    request_decide(request, true);
+}

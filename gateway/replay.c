@@ -1,0 +1,321 @@
+/* replay.c: see replay.h. Letters are put in groups: one flush for each group. */
+#include "gateway/replay.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/metric.h"
+#include "base/strbuf.h"
+#include "base/sync.h"
+#include "buffer/buffers.h"
+#include "config/config.h"
+#include "dlq/dlq.h"
+#include "format/lexer.h"
+#include "gateway/gateway.h"
+#include "gateway/settings_request.h"
+
+enum { GROUP = 256, LIST_PAGE = 1000, GROUP_BYTES_MAX = 32 << 20 };
+
+/* One group that waits. Counted by reference: a verdict may come after the patience of the one who asked. */
+struct group {
+    struct mutex lock; /* LOCK_LISTENER; guards what follows */
+    struct cond decided;
+    size_t open, refs;
+};
+struct item {
+    struct group *group;
+    bool decided;
+    enum insert_outcome outcome;
+    struct err err;
+    uint64_t rows, error_row;
+    char error_column[64];
+};
+
+static void group_unref(struct group *group)
+{
+    mutex_lock(&group->lock);
+    size_t left = --group->refs;
+    mutex_unlock(&group->lock);
+    if (left > 0)
+        return;
+    cond_fini(&group->decided);
+    mutex_fini(&group->lock);
+    free(group);
+}
+
+/* An item belongs to the flusher until it is decided, and to the asker from then on, if he still waits. */
+struct ticket {
+    struct item item;
+    bool abandoned;
+};
+
+static void letter_done(void *context, const struct insert *insert)
+{
+    struct ticket *ticket = context;
+    struct item *item = &ticket->item;
+    struct group *group = item->group;
+    mutex_lock(&group->lock);
+    item->outcome = insert->outcome;
+    item->err = insert->err;
+    item->rows = insert->rows;
+    item->error_row = insert->error_row;
+    memcpy(item->error_column, insert->error_column, sizeof(item->error_column));
+    item->decided = true;
+    bool abandoned = ticket->abandoned;
+    group->open--;
+    cond_signal(&group->decided);
+    mutex_unlock(&group->lock);
+    if (abandoned)
+        free(ticket);
+    group_unref(group);
+}
+
+/* "(a, b)" -> names in arena */
+static bool columns_read(struct str text, struct arena *arena, struct str **columns, size_t *count, struct err *err)
+{
+    struct lexer lexer;
+    struct strbuf name = { 0 };
+    bool ok = true;
+    *columns = ARENA_ARRAY(arena, struct str, text.len / 2 + 1);
+    *count = 0;
+    lexer_init(&lexer, text);
+    if (!lexer_take_symbol(&lexer, "("))
+        return true;
+    do {
+        strbuf_clear(&name);
+        ok = lexer_take_name(&lexer, &name, err);
+        if (ok)
+            (*columns)[(*count)++] = arena_dup(arena, strbuf_view(&name));
+    } while (ok && lexer_take_symbol(&lexer, ","));
+    strbuf_fini(&name);
+    return ok;
+}
+
+static bool letter_shape(struct gateway *gateway, const struct letter *letter, struct arena *arena,
+                         struct shape **shape, struct err *err)
+{
+    struct settings_request settings;
+    const struct row_format *format = NULL;
+    struct str *columns = NULL;
+    size_t columns_count = 0;
+    settings_request_init(&settings, gateway->config);
+    if (!row_format_find(letter->format, &format, err) ||
+        !columns_read(letter->columns, arena, &columns, &columns_count, err))
+        return false;
+    struct shape_setting *kept = ARENA_ARRAY(arena, struct shape_setting, letter->settings_count + 1);
+    for (size_t i = 0; i < letter->settings_count; i++)
+        kept[i] = (struct shape_setting){ letter->settings[i].name, letter->settings[i].value };
+    struct shape_spec spec = { .database = letter->database,
+                               .table = letter->table,
+                               .user = letter->user,
+                               .columns = columns,
+                               .columns_count = columns_count,
+                               .format = format,
+                               .settings = kept,
+                               .settings_count = letter->settings_count,
+                               .deduplicate = true,
+                               .limits = settings.limits };
+    return shape_new(&spec, shape, err);
+}
+
+static struct insert *letter_insert(struct gateway *gateway, const struct letter *letter, struct shape *shape)
+{
+    char *body = mem_alloc(letter->body.len + 1);
+    memcpy(body, letter->body.data, letter->body.len);
+    body[letter->body.len] = '\0';
+    struct insert *insert = insert_new(shape, body, letter->body.len);
+    rng_uuid4_text(gateway->rng, insert->query_id);
+    size_t peer = MIN(letter->peer.len, sizeof(insert->peer) - 1);
+    memcpy(insert->peer, letter->peer.data, peer);
+    insert->token = mem_alloc(letter->token.len + 1);
+    memcpy(insert->token, letter->token.data, letter->token.len);
+    insert->token[letter->token.len] = '\0';
+    insert->token_given = true; /* also one that was made up: a replay that is repeated must not store twice */
+    insert->letter_id = letter->id;
+    insert->arrival_ns = clock_mono_ns(gateway->clock);
+    insert->arrival_wall_ns = clock_wall_ns(gateway->clock);
+    return insert;
+}
+
+/* Puts one letter into the buffers. False: refused at once, *item says why. */
+static bool letter_put(struct gateway *gateway, uint64_t id, struct ticket *ticket, size_t *bytes)
+{
+    struct arena *arena = arena_new(4096);
+    struct item *item = &ticket->item;
+    struct letter letter;
+    struct shape *shape = NULL;
+    bool ok = false;
+    item->outcome = INSERT_REJECTED;
+    item->err = (struct err){ 0 };
+    if (!dlq_get(gateway->dlq, id, arena, &letter, &item->err) ||
+        !letter_shape(gateway, &letter, arena, &shape, &item->err))
+        goto done;
+    struct insert *insert = letter_insert(gateway, &letter, shape);
+    insert->done = letter_done;
+    insert->context = ticket;
+    *bytes += insert->body_bytes;
+    ok = buffers_put(gateway->buffers, insert, insert->arrival_ns, &item->err);
+    if (!ok)
+        insert_free(insert);
+done:
+    shape_unref(shape);
+    arena_free(arena);
+    return ok;
+}
+
+static void report(struct gateway *gateway, uint64_t id, const struct item *item, struct arena *arena,
+                   struct replay_verdict *verdict)
+{
+    struct err err = { 0 };
+    *verdict = (struct replay_verdict){ .id = id, .message = "", .rows = item->rows };
+    if (item->decided && (item->outcome == INSERT_STORED || item->outcome == INSERT_DUPLICATE)) {
+        verdict->verdict = item->outcome == INSERT_STORED ? "stored" : "duplicate";
+        if (!dlq_drop(gateway->dlq, id, &err))
+            verdict->message = arena_printf(arena, "its rows are stored, but the letter stays: %s", err.text);
+    } else if (item->err.code == ERR_FILE_DOESNT_EXIST) {
+        verdict->verdict = "missing";
+    } else if (item->decided && item->outcome == INSERT_UNKNOWN) {
+        verdict->verdict = "unknown";
+        verdict->message = arena_printf(arena, "%s", item->err.text);
+    } else {
+        verdict->verdict = "refused";
+        verdict->message = arena_printf(arena, "Code: %d. %s", (int)item->err.code, item->err.text);
+        struct letter outcome = { .code = (int)item->err.code,
+                                  .reason = str_of(item->err.text),
+                                  .row = item->error_row,
+                                  .column = str_of(item->error_column),
+                                  .last_wall_ns = clock_wall_ns(gateway->clock) };
+        if (!dlq_note_attempt(gateway->dlq, id, &outcome, &err))
+            log_warn("dead letter not updated: id=%016llx code=%d %s", (unsigned long long)id, (int)err.code, err.text);
+    }
+    metric_series_add(metric_series1(METRIC_DEAD_LETTER_REPLAYS, str_of(verdict->verdict)), 1);
+}
+
+/* Waits for the group's verdicts; what has none by then is marked so, and its ticket left to the flusher. */
+static void group_wait(struct gateway *gateway, struct group *group, uint64_t deadline_ns, const atomic_bool *cancel)
+{
+    mutex_lock(&group->lock);
+    while (group->open > 0) {
+        uint64_t now_ns = clock_mono_ns(gateway->clock);
+        if (now_ns >= deadline_ns || atomic_load_explicit(cancel, memory_order_relaxed))
+            break;
+        (void)cond_wait_until(&group->decided, &group->lock, MIN(deadline_ns, now_ns + 100 * NS_PER_MS));
+    }
+    mutex_unlock(&group->lock);
+}
+
+/* The ticket's end for the asker. */
+static struct item ticket_take(struct group *group, struct ticket *ticket)
+{
+    mutex_lock(&group->lock);
+    struct item item = ticket->item;
+    bool open = !item.decided;
+    ticket->abandoned = open;
+    mutex_unlock(&group->lock);
+    if (open) {
+        item.decided = true;
+        item.outcome = INSERT_UNKNOWN;
+        err_set(&item.err, ERR_TIMEOUT_EXCEEDED, "no verdict yet; replaying again is safe");
+    } else {
+        free(ticket);
+    }
+    return item;
+}
+
+static size_t replay_group(struct gateway *gateway, const uint64_t *ids, size_t count, const atomic_bool *cancel,
+                           struct arena *arena, struct replay_verdict *verdicts)
+{
+    struct group *group = NEW(struct group);
+    struct ticket *tickets[GROUP];
+    bool put[GROUP];
+    size_t done = 0, bytes = 0;
+    mutex_init(&group->lock, LOCK_LISTENER);
+    cond_init(&group->decided);
+    group->refs = 1;
+    for (; done < count && done < GROUP && bytes < GROUP_BYTES_MAX; done++) {
+        tickets[done] = NEW(struct ticket);
+        tickets[done]->item.group = group;
+        mutex_lock(&group->lock);
+        group->open++;
+        group->refs++;
+        mutex_unlock(&group->lock);
+        put[done] = letter_put(gateway, ids[done], tickets[done], &bytes);
+        if (!put[done]) {
+            mutex_lock(&group->lock);
+            group->open--;
+            group->refs--;
+            mutex_unlock(&group->lock);
+        }
+    }
+    (void)buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_COMMAND);
+    gateway->wake_flushers(gateway);
+    group_wait(gateway, group, clock_mono_ns(gateway->clock) + gateway->config->wait_for_async_insert_timeout, cancel);
+    for (size_t i = 0; i < done; i++) {
+        struct item item;
+        if (put[i]) {
+            item = ticket_take(group, tickets[i]);
+        } else {
+            item = tickets[i]->item;
+            free(tickets[i]);
+        }
+        report(gateway, ids[i], &item, arena, &verdicts[i]);
+    }
+    group_unref(group);
+    return done;
+}
+
+static bool all_ids(struct gateway *gateway, struct arena *arena, const uint64_t **ids, size_t *count, struct err *err)
+{
+    struct dlq_stats stats;
+    dlq_get_stats(gateway->dlq, &stats);
+    size_t cap = (size_t)stats.letters + LIST_PAGE, found = 0;
+    uint64_t *out = ARENA_ARRAY(arena, uint64_t, cap), after = 0;
+    while (found < cap) {
+        struct arena *page = arena_new(65536);
+        struct letter *letters = NULL;
+        size_t got = 0;
+        bool ok = dlq_list(gateway->dlq, after, MIN((size_t)LIST_PAGE, cap - found), page, &letters, &got, err);
+        for (size_t i = 0; ok && i < got; i++)
+            after = out[found++] = letters[i].id;
+        arena_free(page);
+        if (!ok)
+            return false;
+        if (got == 0)
+            break;
+    }
+    *ids = out;
+    *count = found;
+    return true;
+}
+
+bool replay_letters(struct gateway *gateway, const uint64_t *ids, size_t ids_count, const atomic_bool *cancel,
+                    struct arena *arena, struct replay_verdict **verdicts, size_t *count, struct err *err)
+{
+    if (ids == NULL && !all_ids(gateway, arena, &ids, &ids_count, err))
+        return false;
+    *verdicts = ARENA_ARRAY(arena, struct replay_verdict, ids_count + 1);
+    size_t done = 0;
+    while (done < ids_count && !atomic_load_explicit(cancel, memory_order_relaxed))
+        done += replay_group(gateway, ids + done, ids_count - done, cancel, arena, *verdicts + done);
+    *count = done;
+    return true;
+}
+
+bool replay_drop(struct gateway *gateway, const uint64_t *ids, size_t ids_count, struct arena *arena,
+                 struct replay_verdict **verdicts, size_t *count, struct err *err)
+{
+    if (ids == NULL && !all_ids(gateway, arena, &ids, &ids_count, err))
+        return false;
+    *verdicts = ARENA_ARRAY(arena, struct replay_verdict, ids_count + 1);
+    *count = ids_count;
+    for (size_t i = 0; i < ids_count; i++) {
+        struct err problem = { 0 };
+        struct replay_verdict *verdict = &(*verdicts)[i];
+        *verdict = (struct replay_verdict){ .id = ids[i], .verdict = "dropped", .message = "" };
+        if (dlq_drop(gateway->dlq, ids[i], &problem))
+            continue;
+        verdict->verdict = problem.code == ERR_FILE_DOESNT_EXIST ? "missing" : "refused";
+        verdict->message = arena_printf(arena, "%s", problem.text);
+    }
+    return true;
+}

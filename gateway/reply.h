@@ -1,0 +1,51 @@
+/* reply.h: the answer to one request as a value: status, headers, body; and how an error becomes one.
+ *
+ * Pure: nothing is sent here. Header values live in the request's arena, or for ever. */
+#ifndef SLUICE_GATEWAY_REPLY_H
+#define SLUICE_GATEWAY_REPLY_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/strbuf.h"
+
+enum { REPLY_HEADERS_MAX = 24 };
+
+struct reply_header {
+    const char *name, *value;
+};
+struct reply {
+    int status;
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    size_t headers_count;
+    struct strbuf body; /* owned */
+    bool close;         /* the connection ends with this answer */
+};
+
+void reply_init(struct reply *reply);
+void reply_fini(struct reply *reply);
+/* Both live as long as the reply. A value with a control byte (it came from a user) is left out. */
+void reply_header(struct reply *reply, const char *name, const char *value);
+void reply_text(struct reply *reply, int status, const char *content_type, struct str body);
+
+/* The body the engine gives: "Code: N. DB::Exception: TEXT. (NAME) (version V)". Before authentication the version is
+ * left out. Sets status, code header, and Retry-After where the trouble passes by itself. */
+void reply_error(struct reply *reply, const struct err *err, bool authenticated, struct arena *arena);
+void reply_error_text(const struct err *err, bool authenticated, struct strbuf *out);
+/* Seconds after which a sender should try again; 0: it should not. */
+unsigned reply_retry_after(enum err_code code);
+
+struct reply_summary {
+    uint64_t read_rows, read_bytes, written_rows, written_bytes, total_rows, result_rows, result_bytes, elapsed_ns;
+};
+/* X-ClickHouse-Summary: an object of strings. summary NULL: all zero. */
+void reply_summary(struct reply *reply, const struct reply_summary *summary, struct arena *arena);
+
+/* The coding for the answer by Accept-Encoding, in the engine's order of preference; empty: none that we have. */
+struct str reply_pick_encoding(struct str accept_encoding);
+/* Does an Accept header ask for OpenMetrics? */
+bool reply_wants_openmetrics(struct str accept);
+#endif

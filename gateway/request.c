@@ -1,0 +1,457 @@
+/* request.c: see request.h. */
+#include "gateway/request.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "format/codec.h"
+#include "gateway/plan.h"
+#include "gateway/pool.h"
+#include "gateway/route.h"
+
+enum {
+    REQUEST_ARENA_BYTES = 2048,
+    SWALLOW_MAX = 1 << 20,      /* a refused body of this declared length is read, so that the connection lives on */
+    RESERVE_AHEAD_MAX = 1 << 20 /* a declared length is believed this far before any of it has come */
+};
+
+struct request *request_new(struct request_home *home)
+{
+    struct request *request = NEW(struct request);
+    request->arena = arena_new(REQUEST_ARENA_BYTES);
+    request->home = home;
+    request->gateway = home->gateway;
+    list_init(&request->link);
+    list_init(&request->job);
+    atomic_store_explicit(&request->refs, 1, memory_order_relaxed);
+    return request;
+}
+
+void request_ref(struct request *request)
+{
+    atomic_fetch_add_explicit(&request->refs, 1, memory_order_relaxed);
+}
+
+void request_unref(struct request *request)
+{
+    if (atomic_fetch_sub_explicit(&request->refs, 1, memory_order_acq_rel) > 1)
+        return;
+    arena_free(request->arena);
+    free(request);
+}
+
+void request_recycle(struct request *request)
+{
+    struct arena *arena = request->arena;
+    struct request_home *home = request->home;
+    must(atomic_load_explicit(&request->refs, memory_order_acquire) == 1);
+    arena_reset(arena);
+    memset(request, 0, sizeof(*request));
+    request->arena = arena;
+    request->home = home;
+    request->gateway = home->gateway;
+    list_init(&request->link);
+    list_init(&request->job);
+    atomic_store_explicit(&request->refs, 1, memory_order_relaxed);
+}
+
+static void release_body(struct request *request)
+{
+    for (size_t i = 0; i < request->codecs_count; i++)
+        codec_free(request->codecs[i]);
+    request->codecs_count = 0;
+    strbuf_fini(&request->body);
+    strbuf_fini(&request->unframed);
+    if (request->body_reserved > 0)
+        gateway_release_body(request->gateway, request->body_reserved);
+    request->body_reserved = 0;
+}
+
+void request_finish(struct request *request)
+{
+    release_body(request);
+    insert_free(request->insert);
+    request->insert = NULL;
+    plan_unref(request->plan);
+    request->plan = NULL;
+    reply_fini(&request->reply);
+}
+
+/* --- the head ----------------------------------------------------------------------------------------------------- */
+
+void request_target(struct request *request, struct str target)
+{
+    request->target = arena_dup(request->arena, target);
+    ptrdiff_t mark = str_find_char(request->target, '?');
+    request->path = mark == STR_NONE ? request->target : str_sub(request->target, 0, (size_t)mark);
+    request->query_string = mark == STR_NONE ? STR_EMPTY : str_from(request->target, (size_t)mark + 1);
+}
+
+static bool known_header(struct request *request, struct str name, struct str value)
+{
+    const struct {
+        struct str name;
+        struct str *value;
+        bool *given;
+    } known[] = {
+        { STR("Authorization"), &request->h_authorization, &request->authorization_given },
+        { STR("X-ClickHouse-User"), &request->h_user, &request->user_header_given },
+        { STR("X-ClickHouse-Key"), &request->h_key, &request->key_header_given },
+        { STR("X-ClickHouse-Quota"), &request->h_quota, &request->quota_header_given },
+        { STR("X-ClickHouse-Database"), &request->h_database, NULL },
+        { STR("X-ClickHouse-Format"), &request->h_format, NULL },
+        { STR("X-ClickHouse-Query-Id"), &request->h_query_id, NULL },
+        { STR("Content-Encoding"), &request->h_content_encoding, NULL },
+        { STR("Accept-Encoding"), &request->h_accept_encoding, NULL },
+        { STR("Accept"), &request->h_accept, NULL },
+        { STR("Content-Type"), &request->h_content_type, NULL },
+        { STR("Content-Length"), &request->h_content_length, &request->length_given },
+        { STR("Transfer-Encoding"), NULL, &request->chunked },
+        { STR("Expect"), &request->h_expect, NULL },
+        { STR("Idempotency-Key"), &request->h_idempotency_key, NULL },
+        { STR("Origin"), &request->h_origin, NULL },
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(known); i++) {
+        if (known[i].name.len != name.len || !str_eq_nocase(known[i].name, name))
+            continue;
+        if (known[i].value != NULL)
+            *known[i].value = value;
+        if (known[i].given != NULL)
+            *known[i].given = true;
+        return true;
+    }
+    return false;
+}
+
+void request_add_header(struct request *request, struct str name, struct str value)
+{
+    if (request->headers_count == request->headers_cap) {
+        request->headers_cap = request->headers_cap == 0 ? 16 : request->headers_cap * 2;
+        struct http_header *more = ARENA_ARRAY(request->arena, struct http_header, request->headers_cap);
+        if (request->headers_count > 0)
+            memcpy(more, request->headers, request->headers_count * sizeof(more[0]));
+        request->headers = more;
+    }
+    request->headers[request->headers_count++] = (struct http_header){ name, value };
+    (void)known_header(request, name, value); /* the others are the gate's business alone */
+}
+
+bool request_has_body(const struct request *request)
+{
+    return request->chunked || request->content_length > 0;
+}
+
+static enum request_step answer_now(struct request *request, int status, struct str body)
+{
+    request->reply.status = status;
+    if (body.len > 0)
+        reply_header(&request->reply, "Content-Type", "text/plain; charset=UTF-8");
+    strbuf_add(&request->reply.body, body);
+    request->reply.close = true;
+    return REQUEST_ANSWER;
+}
+
+static bool method_is_known(struct request *request)
+{
+    request->get_or_head = str_is(request->method, "GET") || str_is(request->method, "HEAD");
+    return request->get_or_head || str_is(request->method, "POST") || str_is(request->method, "OPTIONS");
+}
+
+/* Overload and the last minutes are answered, never left to a closed door. Health and metrics stay open. */
+static bool is_turned_away(struct request *request, struct err *err)
+{
+    if (request->home->admin || request->route->end == NULL)
+        return false;
+    if (atomic_load_explicit(&request->gateway->stage, memory_order_relaxed) == STAGE_DRAINING) {
+        err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "The server is stopping: send this again, elsewhere or later");
+        return true;
+    }
+    if (request->overloaded) {
+        err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many connections: %llu of at most %llu",
+                (unsigned long long)atomic_load_explicit(&request->gateway->connections, memory_order_relaxed),
+                (unsigned long long)request->gateway->connections_max);
+        return true;
+    }
+    return false;
+}
+
+enum request_step request_begin(struct request *request, struct str method, struct str version)
+{
+    struct err err = { 0 };
+    must(request->phase == PHASE_HEAD);
+    request->method = method;
+    request->version = version;
+    request->old_version = str_is(version, "HTTP/1.0");
+    request->begun_ns = request->home->now_ns;
+    struct gate_verdict gate = gate_check(version, request->target, request->headers, request->headers_count);
+    bool known = method_is_known(request);
+    request->route = route_find(request->home->admin, request->path, request->target, request->get_or_head);
+    if (gate.status != 0) {
+        log_info("request refused: peer=%s why=\"%s\"", request->peer, gate.why);
+        char *text = arena_printf(request->arena, "Bad request: %s.\n", gate.why);
+        return answer_now(request, gate.status, str_of(text));
+    }
+    if (!known)
+        return answer_now(request, 501, STR_EMPTY);
+    if (request->length_given && !str_to_u64(request->h_content_length, &request->content_length))
+        return answer_now(request, 413, STR("Content-Length is absurd.\n"));
+    if (is_turned_away(request, &err)) {
+        request->reply.close = true;
+        return request_fail(request, &err);
+    }
+    if (str_is(method, "OPTIONS") && request->route->end != NULL && !request->home->admin) {
+        request->reply.status = 204;
+        return REQUEST_ANSWER;
+    }
+    enum request_step step = request->route->begin(request);
+    if (step == REQUEST_MORE && request->phase == PHASE_HEAD)
+        request->phase = PHASE_BODY;
+    return step;
+}
+
+/* --- the body ----------------------------------------------------------------------------------------------------- */
+
+static enum request_step too_large(struct request *request)
+{
+    struct err err;
+    err_set(&err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.body_max (%llu bytes)",
+            (unsigned long long)request->gateway->config->http_body_max);
+    return request_fail(request, &err);
+}
+
+/* Keeps the budget in step with what the buffers really hold. */
+static bool account(struct request *request, struct err *err)
+{
+    uint64_t held = request->body.cap + request->unframed.cap;
+    if (held <= request->body_reserved)
+        return true;
+    if (!gateway_reserve_body(request->gateway, held - request->body_reserved))
+        return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
+                       "Memory limit for request bodies exceeded: %llu of %llu bytes are in use",
+                       (unsigned long long)atomic_load_explicit(&request->gateway->body_bytes, memory_order_relaxed),
+                       (unsigned long long)request->gateway->body_bytes_max);
+    request->body_reserved = held;
+    return true;
+}
+
+/* Called by routes that want the body, from begin: opens the decoders and makes room. */
+enum request_step request_want_body(struct request *request, bool native_frames, bool skip_checksums)
+{
+    const struct config *config = request->gateway->config;
+    struct codec_limits limits = { config->http_decoded_max, config->http_ratio_max };
+    struct err err = { 0 };
+    if (request->content_length > config->http_body_max)
+        return too_large(request);
+    struct codec *codec = NULL;
+    if (!codec_open(request->h_content_encoding, &limits, &codec, &err))
+        return request_fail(request, &err);
+    if (codec != NULL)
+        request->codecs[request->codecs_count++] = codec;
+    if (native_frames)
+        request->codecs[request->codecs_count++] = codec_open_native(&limits, skip_checksums);
+    strbuf_init(&request->body, (size_t)config->http_decoded_max);
+    strbuf_init(&request->unframed, (size_t)config->http_decoded_max);
+    if (request->codecs_count == 0 && request->content_length > 0) {
+        (void)strbuf_room(&request->body, (size_t)MIN(request->content_length, (uint64_t)RESERVE_AHEAD_MAX));
+        if (!account(request, &err))
+            return request_fail(request, &err);
+    }
+    return REQUEST_MORE;
+}
+
+static bool decode(struct request *request, struct str piece, bool last, struct err *err)
+{
+    struct strbuf *out = &request->body;
+    if (request->codecs_count == 0) {
+        strbuf_add(out, piece);
+    } else if (request->codecs_count == 1) {
+        if (!codec_feed(request->codecs[0], piece, out, err) || (last && !codec_finish(request->codecs[0], out, err)))
+            return false;
+    } else {
+        struct strbuf *between = &request->unframed;
+        strbuf_clear(between);
+        if (!codec_feed(request->codecs[0], piece, between, err) ||
+            (last && !codec_finish(request->codecs[0], between, err)) ||
+            !codec_feed(request->codecs[1], strbuf_view(between), out, err) ||
+            (last && !codec_finish(request->codecs[1], out, err)))
+            return false;
+    }
+    if (!strbuf_ok(out))
+        return err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.decoded_max (%llu bytes)",
+                       (unsigned long long)request->gateway->config->http_decoded_max);
+    return account(request, err);
+}
+
+enum request_step request_body(struct request *request, struct str piece)
+{
+    struct err err = { 0 };
+    request->body_bytes += piece.len;
+    if (request->phase == PHASE_SWALLOW)
+        return REQUEST_MORE;
+    must(request->phase == PHASE_BODY);
+    if (request->body_bytes > request->gateway->config->http_body_max)
+        return too_large(request);
+    if (!decode(request, piece, false, &err))
+        return request_fail(request, &err);
+    return REQUEST_MORE;
+}
+
+enum request_step request_end(struct request *request)
+{
+    struct err err = { 0 };
+    if (request->refused)
+        return REQUEST_ANSWER;
+    must(request->phase == PHASE_BODY);
+    request->phase = PHASE_ANSWERED; /* nothing more comes: request_fail answers at once */
+    if (request->codecs_count > 0 && !decode(request, STR_EMPTY, true, &err))
+        return request_fail(request, &err);
+    request->decoded_bytes = request->body.len;
+    return request->route->end(request);
+}
+
+/* --- parking ------------------------------------------------------------------------------------------------------ */
+
+void request_publish(struct request *request)
+{
+    must(request->publish != NULL);
+    request->phase = PHASE_PARKED;
+    atomic_store_explicit(&request->park, PARK_WAITING, memory_order_release);
+    request_ref(request); /* the decider's */
+    request->publish(request);
+}
+
+void request_decide(struct request *request, bool kick)
+{
+    int expected = PARK_WAITING;
+    if (atomic_compare_exchange_strong(&request->park, &expected, PARK_DECIDED))
+        request->home->resume(request->home, request, kick);
+    request_unref(request);
+}
+
+bool request_end_wait(struct request *request, enum park_state how)
+{
+    int expected = PARK_WAITING;
+    if (request->work == NULL)
+        return atomic_compare_exchange_strong(&request->park, &expected, (int)how);
+    /* A worker is using the request: it is asked to come to an end, and decides. */
+    if (how == PARK_GONE)
+        request->gone = true;
+    atomic_store_explicit(&request->cancel, true, memory_order_relaxed);
+    return false;
+}
+
+bool request_resumed(struct request *request)
+{
+    must(request->phase == PHASE_PARKED);
+    request->phase = PHASE_ANSWERED;
+    int how = atomic_load_explicit(&request->park, memory_order_acquire);
+    must(how != PARK_NONE && how != PARK_WAITING);
+    if (how == PARK_GONE || request->gone)
+        return false;
+    if (how == PARK_STOPPED)
+        atomic_fetch_add_explicit(&request->gateway->waits_given_up, 1, memory_order_relaxed);
+    request->resumed(request);
+    return true;
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+/* May the rest of the body be read, so that the connection outlives the refusal? */
+static bool may_swallow(const struct request *request)
+{
+    return !request->chunked && request->content_length <= SWALLOW_MAX && request->h_expect.len == 0;
+}
+
+static enum request_step refuse(struct request *request)
+{
+    if (request->phase == PHASE_ANSWERED)
+        return REQUEST_ANSWER;
+    if (request->phase == PHASE_HEAD && (!request_has_body(request) || !may_swallow(request))) {
+        if (request_has_body(request))
+            request->reply.close = true;
+        return REQUEST_ANSWER;
+    }
+    release_body(request);
+    request->refused = true;
+    request->phase = PHASE_SWALLOW;
+    return REQUEST_MORE;
+}
+
+enum request_step request_fail(struct request *request, const struct err *err)
+{
+    struct reply *reply = &request->reply;
+    reply_error(reply, err, request->authenticated, request->arena);
+    request_statement_headers(request);
+    reply_summary(reply, NULL, request->arena);
+    if (request->plan != NULL) /* so it is not an error of authentication, which is never coded */
+        request_encode_body(request);
+    return refuse(request);
+}
+
+enum request_step request_fail_text(struct request *request, int status, const char *text)
+{
+    reply_text(&request->reply, status, "text/plain; charset=UTF-8", str_of(text));
+    return refuse(request);
+}
+
+static void worked(struct request *request)
+{
+    if (request->reply.status == 0) { /* it never ran: no thread was free, or its client had gone */
+        if (request->verdict.err.code == ERR_OK)
+            err_set(&request->verdict.err, ERR_QUERY_WAS_CANCELLED, "Query was cancelled");
+        (void)request_fail(request, &request->verdict.err);
+    }
+}
+
+enum request_step request_to_pool(struct request *request, void (*work)(struct request *))
+{
+    request->work = work;
+    request->deadline_ns = UINT64_MAX;
+    request->publish = pool_submit;
+    request->resumed = worked;
+    return REQUEST_PARK;
+}
+
+void request_statement_headers(struct request *request)
+{
+    struct gateway *gateway = request->gateway;
+    struct reply *reply = &request->reply;
+    if (request->authenticated) {
+        if (request->query_id[0] == '\0')
+            rng_uuid4_text(gateway->rng, request->query_id);
+        reply_header(reply, "X-ClickHouse-Query-Id", request->query_id);
+        reply_header(reply, "X-ClickHouse-Timezone", "UTC");
+    }
+    reply_header(reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
+    reply_header(reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
+    if (request->h_origin.len > 0)
+        reply_header(reply, "Access-Control-Expose-Headers",
+                     "X-ClickHouse-Query-Id,X-ClickHouse-Summary,X-ClickHouse-Server-Display-Name,X-ClickHouse-Format,"
+                     "X-ClickHouse-Timezone,X-ClickHouse-Exception-Code,X-ClickHouse-Exception-Tag");
+}
+
+void request_encode_body(struct request *request)
+{
+    struct strbuf *body = &request->reply.body, coded = { 0 };
+    struct err err;
+    if (body->len == 0)
+        return;
+    if (request->plan != NULL && request->plan->settings.compress) {
+        codec_compress_native(strbuf_view(body), &coded);
+        strbuf_fini(body);
+        *body = coded;
+        coded = (struct strbuf){ 0 };
+    }
+    struct str encoding = reply_pick_encoding(request->h_accept_encoding);
+    if (encoding.len == 0 || (request->plan != NULL && !request->plan->settings.http_compression))
+        return;
+    if (!codec_compress(encoding, strbuf_view(body), &coded, &err)) { /* plain is always understood */
+        strbuf_fini(&coded);
+        return;
+    }
+    strbuf_fini(body);
+    *body = coded;
+    reply_header(&request->reply, "Content-Encoding", encoding.data);
+}

@@ -1,0 +1,35 @@
+/* route.h: which code answers which path. */
+#ifndef SLUICE_GATEWAY_ROUTE_H
+#define SLUICE_GATEWAY_ROUTE_H
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "gateway/request.h"
+
+struct route {
+    const char *path;
+    bool whole_target; /* the engine compares the whole target, and takes GET and HEAD alone */
+    /* After the headers. MORE: the body is wanted. */
+    enum request_step (*begin)(struct request *request);
+    /* The body is complete. NULL where begin always answers. */
+    enum request_step (*end)(struct request *request);
+};
+
+/* Never NULL: unknown paths have a route of their own. */
+const struct route *route_find(bool admin, struct str path, struct str target, bool get_or_head);
+
+/* statement_route.c: "/" */
+enum request_step statement_begin(struct request *request);
+enum request_step statement_end(struct request *request);
+/* insert_route.c. The body holds data alone; request->plan has its shape. */
+enum request_step insert_admit(struct request *request, const struct plan *plan);
+/* admin_route.c */
+enum request_step admin_metrics(struct request *request);
+enum request_step admin_healthy(struct request *request);
+enum request_step admin_ready(struct request *request);
+enum request_step admin_startup(struct request *request);
+enum request_step admin_post_begin(struct request *request);
+enum request_step admin_flush(struct request *request);
+enum request_step admin_drain(struct request *request);
+#endif

@@ -1,0 +1,603 @@
+/* runtime.c: see runtime.h.
+ *
+ *   start: limits -> admin listener -> store (recovery) -> dead letters -> buffers -> workers -> data listeners ->
+ * ready stop:  refuse -> close the doors -> flush -> answer -> listeners -> workers -> store
+ *
+ * The calling thread takes all signals; nothing happens in handlers. */
+#include "gateway/runtime.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/metric.h"
+#include "buffer/buffers.h"
+#include "buffer/flusher.h"
+#include "config/config.h"
+#include "dlq/dlq.h"
+#include "gateway/auth.h"
+#include "gateway/gateway.h"
+#include "gateway/gauges.h"
+#include "gateway/insert_log.h"
+#include "gateway/loop.h"
+#include "gateway/net.h"
+#include "gateway/pool.h"
+#include "gateway/server_mhd.h"
+#include "gateway/sink_store.h"
+#include "gateway/system_sources.h"
+#include "storage/sql.h"
+#include "storage/store.h"
+
+enum {
+    DESCRIPTORS_KEPT = 256, /* for parts, letters, logs */
+    STATEMENT_THREADS = 4,
+    STATEMENTS_WAITING_MAX = 1000,
+    ADMIN_CONNECTIONS = 64,
+    INSERT_LOG_ROWS = 10000,
+    ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
+    HURRY_S = 2,           /* what a second SIGTERM leaves */
+    LAST_TRY_PERCENT = 20, /* of the deadline: from there on a failed flush is final */
+    CHECK_MS = 5
+};
+
+struct runtime {
+    struct gateway gateway; /* first: gateway callbacks find the runtime by it */
+    const struct config *config;
+    const struct runtime_environment *environment;
+    struct sink *sink;
+    struct flusher *flusher;
+    struct sql_source *sources;
+    struct loop *flushers, *mergers, *keepers;
+    struct server *servers[NET_SOCKETS_MAX], *admin;
+    _Atomic size_t servers_count; /* flushers read it while listeners start */
+    int data_fds[NET_SOCKETS_MAX], admin_fd;
+    size_t data_fds_count;
+    uint16_t data_port, admin_port;
+    atomic_bool hurry;
+    char *dlq_dir, *damaged_dir, *data_dir;
+};
+
+static struct runtime *runtime_of(struct gateway *gateway)
+{
+    return (struct runtime *)(void *)gateway;
+}
+
+/* --- limits ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t descriptors_max(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return 1024;
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        limit.rlim_cur = before;
+    return limit.rlim_cur == RLIM_INFINITY ? UINT64_C(1) << 20 : (uint64_t)limit.rlim_cur;
+}
+
+/* The cgroup's limit, or UINT64_MAX. */
+static uint64_t cgroup_memory(struct fs *fs)
+{
+    struct strbuf text = { 0 };
+    struct err err;
+    uint64_t bytes = UINT64_MAX;
+    if (fs_read_file(fs, "/sys/fs/cgroup/memory.max", 64, &text, &err) &&
+        !str_to_u64(str_trim(strbuf_view(&text)), &bytes))
+        bytes = UINT64_MAX;
+    strbuf_fini(&text);
+    return bytes;
+}
+
+static uint64_t memory_max(const struct config *config, struct fs *fs)
+{
+    if (config->memory_max != 0)
+        return config->memory_max;
+    uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    return MIN(MIN(machine, cgroup_memory(fs)) / 4, UINT64_C(2) << 30);
+}
+
+static size_t polling_threads(const struct config *config)
+{
+    if (config->http_threads != 0)
+        return (size_t)config->http_threads;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return (size_t)(cores < 1 ? 1 : MIN(cores, 4));
+}
+
+static uint64_t connections_max(const struct config *config, uint64_t memory, uint64_t descriptors)
+{
+    uint64_t by_files = descriptors > 2 * DESCRIPTORS_KEPT ? descriptors - DESCRIPTORS_KEPT : descriptors / 2;
+    uint64_t by_memory = MAX(memory / 4 / config->http_pool, UINT64_C(64));
+    uint64_t max = MIN(by_files, by_memory);
+    return config->http_connections == 0 ? max : MIN(max, config->http_connections);
+}
+
+static void set_names(struct gateway *gateway, const struct config *config)
+{
+    if (config->display_name.len > 0)
+        snprintf(gateway->display_name, sizeof(gateway->display_name), STR_FMT, STR_ARG(config->display_name));
+    else if (gethostname(gateway->display_name, sizeof(gateway->display_name) - 1) != 0)
+        snprintf(gateway->display_name, sizeof(gateway->display_name), "sluice");
+    for (size_t i = 0; i + 1 < sizeof(gateway->exception_tag); i++)
+        gateway->exception_tag[i] = (char)('a' + rng_below(gateway->rng, 26));
+    snprintf(gateway->keep_alive, sizeof(gateway->keep_alive), "timeout=%llu, max=9999",
+             (unsigned long long)(config->http_idle_timeout / NS_PER_S));
+}
+
+static void set_limits(struct runtime *runtime)
+{
+    struct gateway *gateway = &runtime->gateway;
+    gateway->memory_max = memory_max(runtime->config, gateway->fs);
+    gateway->connections_max = connections_max(runtime->config, gateway->memory_max, descriptors_max());
+    gateway->body_bytes_max = gateway->memory_max / 4;
+}
+
+/* --- steps -------------------------------------------------------------------------------------------------------- */
+
+static void wake_servers(struct runtime *runtime)
+{
+    for (size_t i = 0; i < runtime->servers_count; i++)
+        server_wake(runtime->servers[i]);
+}
+
+/* One batch; then all its waiters go back in one burst. */
+static uint64_t flush_step(void *context, uint64_t now_ns)
+{
+    struct runtime *runtime = context;
+    uint64_t next_ns = flusher_step(runtime->flusher, now_ns);
+    wake_servers(runtime);
+    return next_ns;
+}
+
+static uint64_t merge_step(void *context, uint64_t now_ns)
+{
+    return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t keep_step(void *context, uint64_t now_ns)
+{
+    struct gateway *gateway = &((struct runtime *)context)->gateway;
+    uint64_t bytes;
+    struct err err;
+    uint64_t next_ns = MIN(dlq_step(gateway->dlq, now_ns), store_clean_step(gateway->store, now_ns));
+    if (fs_free_bytes(gateway->fs, store_dir(gateway->store), &bytes, &err))
+        metric_series_set(metric_series1(METRIC_DISK_FREE_BYTES, STR("data")), (double)bytes);
+    return MIN(next_ns, now_ns + 10 * NS_PER_S);
+}
+
+static void on_buffers_due(void *context)
+{
+    loop_wake(((struct runtime *)context)->flushers);
+}
+
+static void wake_flushers(struct gateway *gateway)
+{
+    loop_wake(runtime_of(gateway)->flushers);
+}
+
+static void on_merge_wanted(void *context)
+{
+    loop_wake(((struct runtime *)context)->mergers);
+}
+
+static uint64_t stuck_since(struct gateway *gateway)
+{
+    struct runtime *runtime = runtime_of(gateway);
+    uint64_t oldest_ns = 0;
+    if (atomic_load(&gateway->stage) < STAGE_SERVING) /* the list of listeners is not complete yet */
+        return 0;
+    for (size_t i = 0; i < runtime->servers_count; i++) {
+        uint64_t since_ns = server_busy_since(runtime->servers[i]);
+        if (since_ns != 0 && (oldest_ns == 0 || since_ns < oldest_ns))
+            oldest_ns = since_ns;
+    }
+    return oldest_ns;
+}
+
+/* --- start -------------------------------------------------------------------------------------------------------- */
+
+static bool open_sockets(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    int inherited = runtime->environment->inherited_fds;
+    size_t threads = MIN(polling_threads(config), (size_t)NET_SOCKETS_MAX);
+    if (inherited >= 1) {
+        if (!net_adopt(3, &runtime->data_port, err))
+            return false;
+        runtime->data_fds[0] = 3;
+        runtime->data_fds_count = 1; /* one socket: one polling thread */
+    } else {
+        if (!net_listen(config->listen, threads, runtime->data_fds, &runtime->data_port, err))
+            return false;
+        runtime->data_fds_count = threads;
+    }
+    if (inherited >= 2) {
+        runtime->admin_fd = 4;
+        return net_adopt(4, &runtime->admin_port, err);
+    }
+    int fds[NET_SOCKETS_MAX];
+    if (!net_listen(config->admin_listen, 1, fds, &runtime->admin_port, err))
+        return false;
+    runtime->admin_fd = fds[0];
+    return true;
+}
+
+static bool start_admin(struct runtime *runtime, struct err *err)
+{
+    struct server_options options = { .gateway = &runtime->gateway,
+                                      .listen_fd = runtime->admin_fd,
+                                      .keep_fd = runtime->environment->inherited_fds >= 2,
+                                      .admin = true,
+                                      .connections_max = ADMIN_CONNECTIONS,
+                                      .name = "admin" };
+    return server_start(&options, &runtime->admin, err);
+}
+
+static bool start_servers(struct runtime *runtime, struct err *err)
+{
+    size_t count = runtime->data_fds_count;
+    for (size_t i = 0; i < count; i++) {
+        struct server_options options = { .gateway = &runtime->gateway,
+                                          .listen_fd = runtime->data_fds[i],
+                                          .keep_fd = runtime->environment->inherited_fds >= 1,
+                                          .connections_max = MAX(runtime->gateway.connections_max / count, 16u),
+                                          .name = "data" };
+        if (!server_start(&options, &runtime->servers[i], err))
+            return false;
+        runtime->servers_count++;
+    }
+    return true;
+}
+
+static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, struct err *err)
+{
+    struct gateway *gateway = &runtime->gateway;
+    enum store_open_failure why = STORE_OPEN_ERROR;
+    struct store_options options = { .fs = gateway->fs,
+                                     .clock = gateway->clock,
+                                     .rng = gateway->rng,
+                                     .dir = runtime->data_dir,
+                                     .merge_threads = runtime->config->merge_threads };
+    uint64_t from_ns = clock_mono_ns(gateway->clock);
+    if (!store_open(&options, &gateway->store, &why, err)) {
+        if (why == STORE_OPEN_LOCKED)
+            *exit_status = RUNTIME_DATA_LOCKED;
+        else if (why == STORE_OPEN_FORMAT)
+            *exit_status = RUNTIME_DATA_FORMAT;
+        return false;
+    }
+    metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
+    return true;
+}
+
+static bool open_letters(struct runtime *runtime, struct err *err)
+{
+    struct gateway *gateway = &runtime->gateway;
+    const struct config *config = runtime->config;
+    struct dlq_options options = { .fs = gateway->fs,
+                                   .clock = gateway->clock,
+                                   .dir = runtime->dlq_dir,
+                                   .damaged_dir = runtime->damaged_dir,
+                                   .bytes_max = config->dlq_bytes_max,
+                                   .letters_max = config->dlq_letters_max,
+                                   .age_ns_max = config->dlq_age_max,
+                                   .drop_oldest = config->dlq_full == 1 };
+    return dlq_lmdb_open(&options, &gateway->dlq, err);
+}
+
+static void start_workers(struct runtime *runtime)
+{
+    struct gateway *gateway = &runtime->gateway;
+    const struct config *config = runtime->config;
+    struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 2,
+                                     .pressure_bytes = gateway->memory_max / 8 * 3,
+                                     .shapes_max = config->buffers_max };
+    gateway->buffers = buffers_new(&limits, gateway->rng, on_buffers_due, runtime);
+    gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
+    runtime->sink = sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry);
+    struct flusher_options options = { .buffers = gateway->buffers,
+                                       .sink = runtime->sink,
+                                       .dlq = gateway->dlq,
+                                       .clock = gateway->clock,
+                                       .rng = gateway->rng,
+                                       .attempts_max = (unsigned)config->flush_attempts,
+                                       .retry_ns_min = config->flush_retry_min,
+                                       .retry_ns_max = MAX(config->flush_retry_max, config->flush_retry_min),
+                                       .log = insert_log_add,
+                                       .log_context = gateway->insert_log };
+    runtime->flusher = flusher_new(&options);
+    runtime->sources = system_sources_new(gateway, &gateway->sources_count);
+    gateway->sources = runtime->sources;
+    runtime->flushers = loop_start("flush", (size_t)config->flush_threads, gateway->clock, flush_step, runtime);
+    runtime->mergers = loop_start("merge", (size_t)config->merge_threads, gateway->clock, merge_step, runtime);
+    runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
+    store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
+    gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
+    metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
+}
+
+static bool write_port_file(struct runtime *runtime, struct err *err)
+{
+    const char *path = runtime->environment->port_file;
+    if (path == NULL)
+        return true;
+    struct strbuf dir = { 0 }, text = { 0 };
+    const char *slash = strrchr(path, '/'), *name = slash == NULL ? path : slash + 1;
+    if (slash == NULL)
+        strbuf_add_char(&dir, '.');
+    else
+        strbuf_add_bytes(&dir, path, slash == path ? 1 : (size_t)(slash - path));
+    strbuf_addf(&text, "data=%u\nadmin=%u\n", runtime->data_port, runtime->admin_port);
+    bool ok = fs_write_durably(runtime->gateway.fs, strbuf_cstr(&dir), name, strbuf_view(&text), true, err);
+    strbuf_fini(&dir);
+    strbuf_fini(&text);
+    return ok;
+}
+
+static void set_stage(struct runtime *runtime, enum gateway_stage stage)
+{
+    atomic_store(&runtime->gateway.stage, (int)stage);
+    log_debug("stage=%s", gateway_stage_name(stage));
+}
+
+static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struct err *err)
+{
+    struct gateway *gateway = &runtime->gateway;
+    set_limits(runtime);
+    if (!server_library_check(err) || !open_sockets(runtime, err) || !start_admin(runtime, err))
+        return false;
+    set_stage(runtime, STAGE_RECOVERING);
+    if (!open_store(runtime, exit_status, err) || !open_letters(runtime, err))
+        return false;
+    start_workers(runtime);
+    if (!start_servers(runtime, err))
+        return false;
+    set_stage(runtime, STAGE_SERVING);
+    if (!write_port_file(runtime, err))
+        return false;
+    log_info("sluice " SLUICE_VERSION " ready: build=" SLUICE_BUILD " data_port=%u admin_port=%u data_dir=%s "
+             "threads=%zu memory_max=%llu connections_max=%llu pool=%llu",
+             runtime->data_port, runtime->admin_port, runtime->data_dir, (size_t)runtime->servers_count,
+             (unsigned long long)gateway->memory_max, (unsigned long long)gateway->connections_max,
+             (unsigned long long)runtime->config->http_pool);
+    net_notify(runtime->environment->notify_socket, "READY=1\n");
+    return true;
+}
+
+/* --- signals ------------------------------------------------------------------------------------------------------ */
+
+/* The next signal, or 0 after the time. */
+static int wait_signal(uint64_t ns)
+{
+    sigset_t set;
+    struct timespec time = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
+    sigfillset(&set);
+    int number = sigtimedwait(&set, NULL, &time);
+    return number < 0 ? 0 : number;
+}
+
+static void flush_all(struct runtime *runtime)
+{
+    struct buffers_stats stats;
+    buffers_get_stats(runtime->gateway.buffers, &stats);
+    (void)buffers_flush(runtime->gateway.buffers, STR_EMPTY, STR_EMPTY, FLUSH_COMMAND);
+    loop_wake(runtime->flushers);
+    log_info("flush on signal: buffers=%llu inserts=%llu bytes=%llu", (unsigned long long)stats.shapes,
+             (unsigned long long)stats.inserts, (unsigned long long)stats.bytes);
+}
+
+static void dump_and_abort(struct runtime *runtime)
+{
+    struct buffers_stats stats;
+    buffers_get_stats(runtime->gateway.buffers, &stats);
+    log_error("state dump: connections=%llu unanswered=%llu buffers=%llu inserts=%llu bytes=%llu in_flight=%llu",
+              (unsigned long long)atomic_load(&runtime->gateway.connections),
+              (unsigned long long)atomic_load(&runtime->gateway.unanswered), (unsigned long long)stats.shapes,
+              (unsigned long long)stats.inserts, (unsigned long long)stats.bytes,
+              (unsigned long long)stats.in_flight_batches);
+    abort();
+}
+
+static void serve(struct runtime *runtime)
+{
+    uint64_t pause_ns = 60 * NS_PER_S;
+    if (runtime->environment->watchdog_us > 0)
+        pause_ns = MIN(pause_ns, runtime->environment->watchdog_us * NS_PER_US / 2);
+    for (;;) {
+        switch (wait_signal(pause_ns)) {
+        case SIGTERM:
+        case SIGINT:
+            return;
+        case SIGUSR2:
+            flush_all(runtime);
+            break;
+        case SIGHUP:
+            log_info("reload: nothing that is read at run time has changed");
+            atomic_fetch_add(&runtime->gateway.generation, 1);
+            break;
+        case SIGQUIT:
+            dump_and_abort(runtime);
+            break;
+        default:
+            break;
+        }
+        uint64_t since_ns = stuck_since(&runtime->gateway), now_ns = clock_mono_ns(runtime->gateway.clock);
+        if (since_ns == 0 || now_ns - since_ns < 30 * NS_PER_S)
+            net_notify(runtime->environment->watchdog_us > 0 ? runtime->environment->notify_socket : NULL,
+                       "WATCHDOG=1\n");
+    }
+}
+
+/* --- stop --------------------------------------------------------------------------------------------------------- */
+
+/* A second SIGTERM leaves little time. */
+static void hurry_on_signal(struct runtime *runtime, uint64_t *deadline_ns)
+{
+    int number = wait_signal(CHECK_MS * NS_PER_MS);
+    if (number != SIGTERM && number != SIGINT)
+        return;
+    uint64_t now_ns = clock_mono_ns(runtime->gateway.clock);
+    *deadline_ns = MIN(*deadline_ns, now_ns + HURRY_S * NS_PER_S);
+    atomic_store(&runtime->hurry, true);
+    flusher_last_try(runtime->flusher);
+    loop_wake(runtime->flushers);
+}
+
+static bool flush_until(struct runtime *runtime, uint64_t *deadline_ns, uint64_t span_ns)
+{
+    struct gateway *gateway = &runtime->gateway;
+    atomic_store(&runtime->hurry, true);
+    buffers_close(gateway->buffers);
+    uint64_t mark = buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_SHUTDOWN);
+    loop_wake(runtime->flushers);
+    bool last_try = false;
+    while (!buffers_flushed(gateway->buffers, mark)) {
+        uint64_t now_ns = clock_mono_ns(gateway->clock);
+        if (now_ns >= *deadline_ns)
+            return false;
+        if (!last_try && now_ns + span_ns / 100 * LAST_TRY_PERCENT >= *deadline_ns) {
+            last_try = true;
+            flusher_last_try(runtime->flusher);
+            loop_wake(runtime->flushers);
+        }
+        hurry_on_signal(runtime, deadline_ns);
+    }
+    return true;
+}
+
+static bool answered_until(struct runtime *runtime, uint64_t deadline_ns)
+{
+    while (atomic_load(&runtime->gateway.unanswered) > 0) {
+        if (clock_mono_ns(runtime->gateway.clock) >= deadline_ns)
+            return false;
+        hurry_on_signal(runtime, &deadline_ns);
+    }
+    return true;
+}
+
+static enum runtime_exit drain(struct runtime *runtime)
+{
+    struct gateway *gateway = &runtime->gateway;
+    uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = runtime->config->shutdown_deadline;
+    uint64_t deadline_ns = from_ns + span_ns;
+    set_stage(runtime, STAGE_DRAINING);
+    net_notify(runtime->environment->notify_socket, "STOPPING=1\n");
+    for (size_t i = 0; i < runtime->servers_count; i++)
+        server_quiesce(runtime->servers[i]);
+    bool flushed = flush_until(runtime, &deadline_ns, span_ns);
+    wake_servers(runtime);
+    uint64_t grace_ns = clock_mono_ns(gateway->clock) + ANSWER_GRACE_S * NS_PER_S;
+    if (!flushed || !answered_until(runtime, grace_ns)) {
+        for (size_t i = 0; i < runtime->servers_count; i++)
+            server_abandon(runtime->servers[i]);
+        (void)answered_until(runtime, clock_mono_ns(gateway->clock) + NS_PER_S);
+    }
+    struct buffers_stats stats;
+    buffers_get_stats(gateway->buffers, &stats);
+    uint64_t given_up = atomic_load(&gateway->waits_given_up);
+    log_info("stopped: took_ms=%llu inserts_left=%llu waiters_unknown=%llu unanswered=%llu",
+             (unsigned long long)((clock_mono_ns(gateway->clock) - from_ns) / NS_PER_MS),
+             (unsigned long long)stats.inserts, (unsigned long long)given_up,
+             (unsigned long long)atomic_load(&gateway->unanswered));
+    return flushed && given_up == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
+}
+
+static void stop_servers(struct runtime *runtime)
+{
+    size_t count = runtime->servers_count;
+    runtime->servers_count = 0;
+    for (size_t i = 0; i < count; i++)
+        server_stop(runtime->servers[i]);
+    server_stop(runtime->admin);
+    runtime->admin = NULL;
+}
+
+/* Buffers that the deadline left full stay as they are until the process is gone. */
+static void free_buffers(struct runtime *runtime)
+{
+    static struct buffers *left_behind;
+    struct buffers_stats stats;
+    if (runtime->gateway.buffers == NULL)
+        return;
+    buffers_get_stats(runtime->gateway.buffers, &stats);
+    if (stats.inserts == 0)
+        buffers_free(runtime->gateway.buffers);
+    else
+        left_behind = runtime->gateway.buffers;
+    (void)left_behind;
+}
+
+/* In this order: nobody may use what has gone. */
+static void stop(struct runtime *runtime)
+{
+    struct gateway *gateway = &runtime->gateway;
+    if (gateway->store != NULL)
+        store_cancel_merges(gateway->store);
+    loop_stop(runtime->flushers); /* they wake listeners, so they go first */
+    stop_servers(runtime);
+    gauges_stop(gateway);
+    pool_free(gateway->pool);
+    loop_free(runtime->mergers);
+    loop_free(runtime->keepers);
+    free_buffers(runtime);
+    loop_free(runtime->flushers);
+    flusher_free(runtime->flusher);
+    sink_store_free(runtime->sink);
+    insert_log_free(gateway->insert_log);
+    dlq_close(gateway->dlq);
+    if (gateway->store != NULL)
+        store_close(gateway->store);
+    auth_free(gateway->auth);
+    free(runtime->sources);
+    free(runtime->data_dir);
+    free(runtime->dlq_dir);
+    free(runtime->damaged_dir);
+}
+
+static char *below(struct str dir, const char *name)
+{
+    struct strbuf path = { 0 };
+    strbuf_add(&path, dir);
+    strbuf_add_text(&path, name);
+    return strbuf_take(&path);
+}
+
+enum runtime_exit runtime_run(const struct config *config, const struct runtime_environment *environment)
+{
+    struct runtime *runtime = NEW(struct runtime);
+    struct gateway *gateway = &runtime->gateway;
+    enum runtime_exit exit_status = RUNTIME_FAILED;
+    struct err err = { 0 };
+    runtime->config = config;
+    runtime->environment = environment;
+    runtime->admin_fd = -1;
+    gateway->config = config;
+    gateway->clock = clock_real();
+    gateway->rng = rng_real();
+    gateway->fs = fs_posix();
+    gateway->auth = auth_new(config);
+    gateway->wake_flushers = wake_flushers;
+    gateway->stuck_since = stuck_since;
+    gateway->started_mono_ns = clock_mono_ns(gateway->clock);
+    runtime->data_dir = below(config->data_dir, "");
+    runtime->dlq_dir = below(config->data_dir, "/dlq");
+    runtime->damaged_dir = below(config->data_dir, "/damaged");
+    set_names(gateway, config);
+    gauges_start(gateway);
+    if (start(runtime, &exit_status, &err)) {
+        serve(runtime);
+        exit_status = drain(runtime);
+    } else {
+        log_error("start failed: code=%d %s", (int)err.code, err.text);
+    }
+    stop(runtime);
+    free(runtime);
+    return exit_status;
+}

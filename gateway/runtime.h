@@ -1,0 +1,30 @@
+/* runtime.h: the daemon: configuration -> options -> objects; steps -> threads; and the order in which it all stops. */
+#ifndef SLUICE_GATEWAY_RUNTIME_H
+#define SLUICE_GATEWAY_RUNTIME_H
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct config;
+
+/* Exit status of the daemon. */
+enum runtime_exit {
+    RUNTIME_CLEAN = 0,
+    RUNTIME_FAILED = 1,
+    RUNTIME_USAGE = 2,
+    RUNTIME_DATA_FORMAT = 3,
+    RUNTIME_DATA_LOCKED = 4,
+    RUNTIME_UNFINISHED = 5, /* stopped at the deadline: rows were left, or waiters were sent away */
+    RUNTIME_CONFIG = 78
+};
+
+struct runtime_environment {
+    const char *port_file;          /* NULL: none */
+    const char *notify_socket;      /* systemd's; NULL: none */
+    unsigned long long watchdog_us; /* 0: none */
+    int inherited_fds;              /* listening sockets from descriptor 3 on: data, then admin */
+};
+
+/* Runs until a signal ends it. All signals have to be blocked by the caller before any thread starts. */
+enum runtime_exit runtime_run(const struct config *config, const struct runtime_environment *environment);
+#endif

@@ -1,0 +1,187 @@
+/* sink_store.c: see sink_store.h. A batch becomes one block: each insert is parsed into it against the table's schema
+ * of this moment; one that does not parse leaves no row and is refused alone. */
+#include "gateway/sink_store.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "format/rows.h"
+#include "storage/store.h"
+
+struct sink_store {
+    struct sink sink;
+    struct store *store;
+    struct clock *clock;
+    struct rng *rng;
+    const atomic_bool *hurry;
+};
+
+/* What one write works on. */
+struct work {
+    struct table *table;
+    struct schema *schema;
+    size_t *columns, columns_count;
+    struct block block;
+    struct table_member *members;
+    struct insert **inserts; /* of members */
+    size_t members_count;
+};
+
+static void refuse(struct insert *insert, const struct err *err, const struct rows_report *report)
+{
+    insert->outcome = INSERT_REJECTED;
+    insert->err = *err;
+    if (report == NULL)
+        return;
+    insert->error_row = report->error_row;
+    memcpy(insert->error_column, report->error_column, sizeof(insert->error_column));
+}
+
+static void reset(struct batch *batch) /* a batch may come again */
+{
+    LIST_EACH (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        insert->outcome = INSERT_PENDING;
+        insert->rows = insert->rows_bytes = insert->error_row = 0;
+        insert->error_column[0] = '\0';
+    }
+}
+
+static bool refuse_all(struct batch *batch, const struct err *err)
+{
+    LIST_EACH (node, &batch->inserts)
+        refuse(LIST_ENTRY(node, struct insert, link), err, NULL);
+    return true;
+}
+
+static void block_start(struct work *work)
+{
+    const struct schema *schema = work->schema;
+    block_init(&work->block, schema->columns_count);
+    for (size_t i = 0; i < schema->columns_count; i++) {
+        column_init(&work->block.columns[i], schema->columns[i].type);
+        work->block.names[i] = schema->columns[i].name;
+    }
+}
+
+static void add_member(struct work *work, struct insert *insert, size_t row_first, uint64_t rows)
+{
+    struct table_member *member = &work->members[work->members_count];
+    *member = (struct table_member){ .row_first = row_first, .rows = (size_t)rows };
+    if (insert->token_given)
+        member->token = str_of(insert->token);
+    work->inserts[work->members_count++] = insert;
+}
+
+static void parse_insert(struct sink_store *store, struct work *work, const struct shape *shape, struct insert *insert)
+{
+    struct rows_target target = { .schema = work->schema,
+                                  .columns = work->columns,
+                                  .columns_count = work->columns_count,
+                                  .settings = &shape->format_settings,
+                                  .wall_ns = insert->arrival_wall_ns,
+                                  .rng = store->rng };
+    struct rows_report report = { 0 };
+    struct err err = { 0 };
+    size_t row_first = work->block.rows, bytes_before = block_bytes(&work->block);
+    if (!rows_parse(shape->format, str_make(insert->body, insert->body_bytes), &target, &work->block, &report, &err)) {
+        refuse(insert, &err, &report);
+        return;
+    }
+    insert->fields_skipped = report.fields_skipped;
+    insert->rows_bytes = block_bytes(&work->block) - bytes_before;
+    if (report.rows == 0) {
+        insert->outcome = INSERT_STORED; /* nothing to store is stored at once */
+        return;
+    }
+    add_member(work, insert, row_first, report.rows);
+}
+
+static void delay(struct sink_store *store, uint64_t delay_ns)
+{
+    uint64_t until_ns = clock_mono_ns(store->clock) + delay_ns;
+    while (!atomic_load_explicit(store->hurry, memory_order_relaxed) && clock_mono_ns(store->clock) < until_ns) {
+        struct timespec pause = { 0, 10 * (long)NS_PER_MS };
+        nanosleep(&pause, NULL);
+    }
+}
+
+static void verdicts(const struct work *work)
+{
+    for (size_t i = 0; i < work->members_count; i++) {
+        const struct table_member *member = &work->members[i];
+        struct insert *insert = work->inserts[i];
+        if (member->failed) {
+            refuse(insert, &member->err, NULL);
+            continue;
+        }
+        insert->outcome = member->duplicate ? INSERT_DUPLICATE : INSERT_STORED;
+        insert->rows = member->rows; /* a duplicate's rows count as written, as the engine has it */
+    }
+}
+
+static bool store_members(struct sink_store *store, struct work *work, struct err *err)
+{
+    uint64_t delay_ns = 0;
+    if (work->members_count == 0)
+        return true;
+    if (!table_check_parts(work->table, &delay_ns, err))
+        return false;
+    if (delay_ns > 0)
+        delay(store, delay_ns);
+    if (!table_insert(work->table, work->schema, &work->block, work->members, work->members_count, err))
+        return false;
+    verdicts(work);
+    return true;
+}
+
+static bool sink_store_write(struct sink *sink, struct batch *batch, struct err *err)
+{
+    struct sink_store *store = (struct sink_store *)(void *)sink;
+    const struct shape *shape = batch->shape;
+    struct work work = { 0 };
+    struct err problem = { 0 };
+    bool ok = false;
+    reset(batch);
+    if (!store_table(store->store, shape->database, shape->table, &work.table, &problem))
+        return refuse_all(batch, &problem);
+    work.schema = schema_ref(table_def(work.table)->schema);
+    work.columns = mem_alloc((work.schema->columns_count + 1) * sizeof(work.columns[0]));
+    work.members = mem_zalloc(batch->inserts_count * sizeof(work.members[0]));
+    work.inserts = mem_zalloc(batch->inserts_count * sizeof(struct insert *));
+    block_start(&work);
+    if (rows_resolve_columns(work.schema, shape->columns, shape->columns_count,
+                             shape->format_settings.insert_allow_materialized_columns, work.columns,
+                             &work.columns_count, &problem)) {
+        LIST_EACH (node, &batch->inserts)
+            parse_insert(store, &work, shape, LIST_ENTRY(node, struct insert, link));
+        ok = store_members(store, &work, err);
+    } else {
+        ok = refuse_all(batch, &problem);
+    }
+    if (!ok)
+        reset(batch);
+    block_fini(&work.block);
+    free(work.inserts);
+    free(work.members);
+    free(work.columns);
+    schema_unref(work.schema);
+    table_unref(work.table);
+    return ok;
+}
+
+struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry)
+{
+    struct sink_store *sink = NEW(struct sink_store);
+    sink->sink = (struct sink){ .name = "store", .write = sink_store_write };
+    sink->store = store;
+    sink->clock = clock;
+    sink->rng = rng;
+    sink->hurry = hurry;
+    return &sink->sink;
+}
+
+void sink_store_free(struct sink *sink)
+{
+    free(sink);
+}

@@ -1,0 +1,15 @@
+/* sink_store.h: batches go into the tables of this process. */
+#ifndef SLUICE_GATEWAY_SINK_STORE_H
+#define SLUICE_GATEWAY_SINK_STORE_H
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "buffer/sink.h"
+
+struct store;
+
+/* hurry: when set (shutdown), inserts are no longer delayed for the number of parts. */
+struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry);
+void sink_store_free(struct sink *sink);
+#endif

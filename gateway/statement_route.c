@@ -1,0 +1,376 @@
+/* statement_route.c: "/": the statement is the URL's `query`, a newline, and the body. INSERTs go to insert_route.c;
+ * everything else runs on the pool. */
+#include <stdlib.h>
+
+#include "base/metric.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "format/insert_head.h"
+#include "format/lexer.h"
+#include "format/output.h"
+#include "gateway/multipart.h"
+#include "gateway/plan.h"
+#include "gateway/route.h"
+#include "gateway/system_statement.h"
+#include "storage/sql.h"
+#include "storage/store.h"
+
+enum request_step statement_begin(struct request *request)
+{
+    struct err err = { 0 };
+    if (!request->get_or_head && !request->length_given && !request->chunked) {
+        err_set(&err, ERR_HTTP_LENGTH_REQUIRED,
+                "The Transfer-Encoding is not chunked and there is no Content-Length header for POST request");
+        request->reply.close = true;
+        return request_fail(request, &err);
+    }
+    if (!plan_find(request->home->plans, request, &err))
+        return request_fail(request, &err);
+    return request_want_body(request, request->plan->settings.decompress, request->plan->settings.skip_checksums);
+}
+
+/* --- INSERT ------------------------------------------------------------------------------------------------------- */
+
+/* The statement stands in the URL; data may start there too. */
+static enum request_step insert_from_url(struct request *request, const struct plan *plan)
+{
+    struct str body = strbuf_view(&request->body);
+    request->data = body;
+    if (plan->data_start.len > 0) {
+        char *both = arena_alloc(request->arena, plan->data_start.len + body.len);
+        memcpy(both, plan->data_start.data, plan->data_start.len);
+        memcpy(both + plan->data_start.len, body.data, body.len);
+        request->data = str_make(both, plan->data_start.len + body.len);
+    }
+    return insert_admit(request, plan);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+/* The last body's statement again? Its bytes are the same, and the run of white space after it ends where it did. */
+static bool head_repeats(const struct plan *plan, uint64_t generation, struct str body)
+{
+    const struct plan *of_body = plan->of_body;
+    if (of_body == NULL || of_body->generation != generation || plan->settings.query.len > 0)
+        return false;
+    struct str head = of_body->head;
+    return body.len > head.len && memcmp(body.data, head.data, head.len) == 0 && !is_blank(body.data[head.len]);
+}
+
+/* The statement, or its end, stands in the body. */
+static enum request_step insert_from_body(struct request *request)
+{
+    struct plan *plan = request->plan, *insert = NULL;
+    struct str body = strbuf_view(&request->body), query = plan->settings.query;
+    struct err err = { 0 };
+    size_t offset = 0;
+    if (head_repeats(plan, plan->generation, body)) {
+        request->data = str_from(body, plan->of_body->head.len);
+        return insert_admit(request, plan->of_body);
+    }
+    struct strbuf text = { 0 };
+    struct str statement = str_sub(body, 0, (size_t)MIN(plan->settings.max_query_size, (uint64_t)body.len));
+    size_t body_starts = 0;
+    if (query.len > 0) {
+        strbuf_add(&text, query);
+        strbuf_add_char(&text, '\n');
+        body_starts = text.len;
+        strbuf_add(&text, statement);
+        statement = strbuf_view(&text);
+    }
+    if (!plan_for_insert(request->gateway, plan, statement, &insert, &offset, &err)) {
+        strbuf_fini(&text);
+        return request_fail(request, &err);
+    }
+    must(offset >= body_starts || query.len > 0);
+    size_t in_body = offset >= body_starts ? offset - body_starts : 0;
+    if (query.len == 0)
+        insert->head = arena_dup(insert->arena, str_sub(body, 0, offset));
+    request->data = str_from(body, in_body);
+    strbuf_fini(&text);
+    plan_unref(plan->of_body);
+    plan->of_body = insert;
+    return insert_admit(request, insert);
+}
+
+/* --- everything else, on the pool --------------------------------------------------------------------------------- */
+
+static bool first_word_is(struct str statement, const char *word)
+{
+    struct lexer lexer;
+    lexer_init(&lexer, statement);
+    struct token token = lexer_next(&lexer);
+    while (token_is_symbol(token, "("))
+        token = lexer_next(&lexer);
+    return token_is_word(token, word);
+}
+
+static bool reads_only(struct str statement)
+{
+    static const char *const words[] = { "SELECT",  "WITH", "SHOW", "DESCRIBE", "DESC",  "EXISTS",
+                                         "EXPLAIN", "SET",  "USE",  "CHECK",    "VALUES" };
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
+        if (first_word_is(statement, words[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool access_check(struct request *request, struct str statement, struct err *err)
+{
+    const struct plan *plan = request->plan;
+    bool reads = reads_only(statement);
+    bool readonly = request->get_or_head || plan->settings.readonly == 1 || plan->settings.readonly == 2;
+    if (!reads && readonly)
+        return err_set(err, ERR_READONLY,
+                       STR_FMT ": Cannot execute query in readonly mode. For queries over HTTP, method GET implies "
+                               "readonly. You should use method POST for modifying queries",
+                       STR_ARG(plan->user->name));
+    if ((plan->user->grants & (reads ? GRANT_READ : GRANT_ADMIN)) == 0)
+        return err_set(err, ERR_ACCESS_DENIED, STR_FMT ": Not enough privileges. This statement needs the grant %s",
+                       STR_ARG(plan->user->name), reads ? "read" : "admin");
+    return true;
+}
+
+static bool answer_format(const struct request *request, struct str clause, const struct output_format **format,
+                          struct err *err)
+{
+    struct str name = clause;
+    if (name.len == 0)
+        name = request->plan->output_format;
+    if (name.len == 0)
+        name = STR("TabSeparated");
+    return output_format_find(name, format, err);
+}
+
+static uint64_t elapsed_ns(const struct request *request)
+{
+    uint64_t now_ns = clock_mono_ns(request->gateway->clock);
+    return now_ns > request->begun_ns ? now_ns - request->begun_ns : 0;
+}
+
+static void answer_nothing(struct request *request)
+{
+    struct reply_summary summary = { .elapsed_ns = elapsed_ns(request) };
+    request->reply.status = 200;
+    reply_header(&request->reply, "Content-Type", "text/plain; charset=UTF-8");
+    request_statement_headers(request);
+    reply_summary(&request->reply, &summary, request->arena);
+}
+
+/* Settings of the statement's own clause rule how its answer is printed. */
+static bool clause_settings(struct request *request, const struct sql_result *result, struct format_settings *format,
+                            struct err *err)
+{
+    struct settings_request scratch = request->plan->settings;
+    for (size_t i = 0; i < result->settings_count; i++) {
+        if (!settings_request_apply(&scratch, result->settings[i].name, result->settings[i].value, err))
+            return false;
+    }
+    *format = scratch.format;
+    return true;
+}
+
+static bool answer_block(struct request *request, const struct sql_result *result, struct err *err)
+{
+    const struct output_format *format = NULL;
+    struct format_settings settings;
+    struct reply *reply = &request->reply;
+    if (!answer_format(request, result->format, &format, err) || !clause_settings(request, result, &settings, err))
+        return false;
+    struct output_info info = { .rows_read = result->rows_read,
+                                .bytes_read = result->bytes_read,
+                                .elapsed_ns = elapsed_ns(request),
+                                .rows_before_limit = result->block.rows };
+    strbuf_init(&reply->body, (size_t)request->gateway->config->sql_result_max);
+    if (!output_write(format, &result->block, &info, &settings, &reply->body, err))
+        return false;
+    struct reply_summary summary = { .read_rows = result->rows_read,
+                                     .read_bytes = result->bytes_read,
+                                     .total_rows = result->rows_read,
+                                     .result_rows = result->block.rows,
+                                     .result_bytes = block_bytes(&result->block),
+                                     .elapsed_ns = info.elapsed_ns };
+    reply->status = 200;
+    reply_header(reply, "Content-Type", format->content_type);
+    reply_header(reply, "X-ClickHouse-Format", format->header_name);
+    request_statement_headers(request);
+    reply_summary(reply, &summary, request->arena);
+    request_encode_body(request);
+    return true;
+}
+
+static uint64_t lower_of(uint64_t a, uint64_t b) /* 0: no limit */
+{
+    if (a == 0 || b == 0)
+        return a + b;
+    return MIN(a, b);
+}
+
+static bool run_sql(struct request *request, struct str statement, struct err *err)
+{
+    struct gateway *gateway = request->gateway;
+    const struct plan *plan = request->plan;
+    struct sql_result result = { 0 };
+    struct sql_session session = {
+        .store = gateway->store,
+        .sources = gateway->sources,
+        .sources_count = gateway->sources_count,
+        .database = plan->database,
+        .user = plan->user->name,
+        .query_id = str_of(request->query_id),
+        .version = STR(SLUICE_ENGINE_VERSION),
+        .display_name = str_of(gateway->display_name),
+        .wall_ns = clock_wall_ns(gateway->clock),
+        .params = request->form_params != NULL ? request->form_params : plan->settings.params,
+        .params_count = request->form_params != NULL ? request->form_params_count : plan->settings.params_count,
+        .settings = &plan->settings.format,
+        .limits = { .time_ns = lower_of(gateway->config->sql_time_max, plan->settings.max_execution_ns),
+                    .rows = plan->settings.max_result_rows,
+                    .result_bytes = lower_of(gateway->config->sql_result_max, plan->settings.max_result_bytes),
+                    .memory_bytes = gateway->config->sql_memory_max },
+        .cancel = &request->cancel,
+        .changed = plan->settings.settings,
+        .changed_count = plan->settings.settings_count,
+    };
+    if (!sql_run(&session, statement, &result, err))
+        return false;
+    bool ok = true;
+    if (result.has_block)
+        ok = answer_block(request, &result, err);
+    else
+        answer_nothing(request);
+    sql_result_fini(&result);
+    return ok;
+}
+
+static bool run_ddl(struct request *request, struct str statement, bool *mine, struct err *err)
+{
+    struct gateway *gateway = request->gateway;
+    bool ok = store_ddl(gateway->store, statement, request->plan->database, mine, err);
+    if (*mine) /* whatever came of it: plans are cheap to make again */
+        atomic_fetch_add_explicit(&gateway->generation, 1, memory_order_acq_rel);
+    return ok;
+}
+
+static bool run(struct request *request, struct str statement, struct err *err)
+{
+    bool mine = false;
+    if (!access_check(request, statement, err))
+        return false;
+    if (first_word_is(statement, "SYSTEM"))
+        return system_statement_run(request, statement, err);
+    if (reads_only(statement))
+        return run_sql(request, statement, err);
+    if (!run_ddl(request, statement, &mine, err))
+        return false;
+    if (!mine)
+        return run_sql(request, statement, err);
+    answer_nothing(request);
+    return true;
+}
+
+static void statement_work(struct request *request)
+{
+    struct err err = { 0 };
+    uint64_t from_ns = clock_mono_ns(request->gateway->clock);
+    bool ok = run(request, request->statement, &err);
+    metric_series_add(metric_series1(METRIC_QUERIES, ok ? STR("applied") : STR("rejected")), 1);
+    metric_observe(METRIC_QUERY_DURATION,
+                   (double)(clock_mono_ns(request->gateway->clock) - from_ns) / (double)NS_PER_S);
+    if (ok)
+        return;
+    reply_fini(&request->reply);
+    reply_init(&request->reply);
+    (void)request_fail(request, &err);
+}
+
+/* --- which statement is it ---------------------------------------------------------------------------------------- */
+
+/* Field `query` comes after the URL's, fields param_* are parameters; the rest are settings of an external table. */
+static bool read_multipart(struct request *request, struct str boundary, struct strbuf *statement, struct err *err)
+{
+    struct settings_request *settings = &request->plan->settings;
+    struct multipart_field field;
+    struct str rest = strbuf_view(&request->body);
+    struct insert_param *params = ARENA_ARRAY(request->arena, struct insert_param, settings->params_count + 64);
+    size_t count = settings->params_count;
+    if (count > 0)
+        memcpy(params, settings->params, count * sizeof(params[0]));
+    while (multipart_next(boundary, &rest, &field, err)) {
+        if (field.file)
+            return err_set(err, ERR_BAD_ARGUMENTS, "External tables are not supported: part \"%.*s\"",
+                           (int)MIN(field.name.len, 60u), field.name.data);
+        if (str_is(field.name, "query"))
+            strbuf_add(statement, field.value);
+        else if (str_starts(field.name, STR("param_")) && count < settings->params_count + 64)
+            params[count++] = (struct insert_param){ str_from(field.name, STR("param_").len), field.value };
+    }
+    if (err->code != ERR_OK)
+        return false;
+    request->form_params = params;
+    request->form_params_count = count;
+    return true;
+}
+
+static bool statement_text(struct request *request, struct err *err)
+{
+    const struct plan *plan = request->plan;
+    struct str query = plan->settings.query, body = strbuf_view(&request->body);
+    struct str boundary = multipart_boundary(request->h_content_type);
+    struct strbuf text = { 0 };
+    bool ok = true;
+    if (query.len > 0 && body.len == 0 && boundary.len == 0) {
+        request->statement = query;
+    } else {
+        strbuf_add(&text, query);
+        if (query.len > 0)
+            strbuf_add_char(&text, '\n');
+        if (boundary.len > 0)
+            ok = read_multipart(request, boundary, &text, err);
+        else
+            strbuf_add(&text, body);
+        request->statement = arena_dup(request->arena, strbuf_view(&text));
+        strbuf_fini(&text);
+    }
+    if (ok && request->statement.len > plan->settings.max_query_size)
+        return err_set(err, ERR_SYNTAX_ERROR,
+                       "Max query size exceeded (can be increased with the `max_query_size` "
+                       "setting): %zu bytes",
+                       request->statement.len);
+    return ok;
+}
+
+static bool is_empty_statement(struct str statement)
+{
+    struct lexer lexer;
+    lexer_init(&lexer, statement);
+    struct token token = lexer_next(&lexer);
+    while (token_is_symbol(token, ";"))
+        token = lexer_next(&lexer);
+    return token.kind == TOKEN_END;
+}
+
+enum request_step statement_end(struct request *request)
+{
+    const struct plan *plan = request->plan;
+    struct str body = strbuf_view(&request->body);
+    struct err err = { 0 };
+    bool form = multipart_boundary(request->h_content_type).len > 0;
+    if (plan->shape != NULL)
+        return insert_from_url(request, plan);
+    if (!form && insert_head_matches(plan->settings.query.len > 0 ? plan->settings.query : body))
+        return insert_from_body(request);
+    if (!statement_text(request, &err))
+        return request_fail(request, &err);
+    if (is_empty_statement(request->statement)) {
+        err_set(&err, ERR_SYNTAX_ERROR, "Empty query");
+        return request_fail(request, &err);
+    }
+    if (request->query_id[0] == '\0')
+        rng_uuid4_text(request->gateway->rng, request->query_id);
+    return request_to_pool(request, statement_work);
+}
