@@ -57,6 +57,7 @@
     X(82,  DATABASE_ALREADY_EXISTS,                     500, ERR_REJECT) \
     X(84,  DIRECTORY_ALREADY_EXISTS,                    500, ERR_REJECT) \
     X(85,  FORMAT_IS_NOT_SUITABLE_FOR_INPUT,            500, ERR_REJECT) \
+    X(90,  EMPTY_LIST_OF_COLUMNS_PASSED,                500, ERR_REJECT) \
     X(92,  EMPTY_DATA_PASSED,                           500, ERR_REJECT) \
     X(99,  UNKNOWN_PACKET_FROM_CLIENT,                  500, ERR_REJECT) \
     X(107, FILE_DOESNT_EXIST,                           500, ERR_REJECT) \
@@ -67,6 +68,7 @@
     X(130, CANNOT_READ_ARRAY_FROM_TEXT,                 500, ERR_REJECT) \
     X(131, TOO_LARGE_STRING_SIZE,                       500, ERR_REJECT) \
     X(133, AGGREGATE_FUNCTION_DOESNT_ALLOW_PARAMETERS,  500, ERR_REJECT) \
+    X(135, ZERO_ARRAY_OR_TUPLE_INDEX,                   500, ERR_REJECT) \
     X(152, UNKNOWN_DIRECTION_OF_SORTING,                404, ERR_REJECT) \
     X(153, ILLEGAL_DIVISION,                            500, ERR_REJECT) \
     X(158, TOO_MANY_ROWS,                               500, ERR_REJECT) \
@@ -76,6 +78,7 @@
     X(167, TOO_DEEP_AST,                                400, ERR_REJECT) \
     X(168, TOO_BIG_AST,                                 400, ERR_REJECT) \
     X(184, ILLEGAL_AGGREGATION,                         500, ERR_REJECT) \
+    X(174, CYCLIC_ALIASES,                              500, ERR_REJECT) \
     X(190, SIZES_OF_ARRAYS_DONT_MATCH,                  500, ERR_REJECT) \
     X(192, UNKNOWN_USER,                                403, ERR_REJECT) \
     X(193, WRONG_PASSWORD,                              403, ERR_REJECT) \
@@ -111,9 +114,11 @@
     X(321, VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE,          400, ERR_REJECT) \
     X(336, UNKNOWN_DATABASE_ENGINE,                     404, ERR_REJECT) \
     X(341, UNFINISHED,                                  500, ERR_RETRY) \
+    X(344, SUPPORT_IS_DISABLED,                         500, ERR_REJECT) \
     X(349, CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,       500, ERR_REJECT) \
     X(352, AMBIGUOUS_COLUMN_NAME,                       500, ERR_REJECT) \
     X(354, ZLIB_INFLATE_FAILED,                         500, ERR_REJECT) \
+    X(370, DATA_TYPE_CANNOT_BE_USED_IN_TABLES,          500, ERR_REJECT) \
     X(372, SESSION_NOT_FOUND,                           500, ERR_REJECT) \
     X(373, SESSION_IS_LOCKED,                           500, ERR_REJECT) \
     X(374, INVALID_SESSION_TIMEOUT,                     500, ERR_REJECT) \
