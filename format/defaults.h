@@ -1,6 +1,7 @@
-/* defaults.h: DEFAULT expressions: literals (with casts to the column's type), now(), now64(p), generateUUIDv4(),
- * today(), and other columns of the same row. Parsed once at CREATE TABLE, evaluated per row where the insert leaves
- * the column out. */
+/* defaults.h: expressions of columns (DEFAULT, MATERIALIZED, ALIAS): literals with casts to the column's type, now(),
+ * now64(p), today(), generateUUIDv4() and its kin, other columns of the same row, and what is cheap on them:
+ * arithmetic, comparisons, if(), coalesce(), concat(), conversions, parts of dates. Parsed once at CREATE TABLE,
+ * evaluated per row where the insert leaves the column out. */
 #ifndef SLUICE_FORMAT_DEFAULTS_H
 #define SLUICE_FORMAT_DEFAULTS_H
 #include <stdbool.h>
@@ -15,16 +16,27 @@
 #include "format/type.h"
 
 struct default_expr;
+struct schema_column;
 
-/* Errors: UNKNOWN_FUNCTION, SYNTAX_ERROR, NOT_IMPLEMENTED with the place. *canonical: as ClickHouse prints it. */
+/* type: the column's, or NULL when it was declared without one. Text may go, arena and type have to stay. Errors:
+ * UNKNOWN_FUNCTION, SYNTAX_ERROR, NOT_IMPLEMENTED and others with the expression's text; a constant is computed here,
+ * so also those of its cast. *canonical: as ClickHouse prints it. */
 must_use bool default_parse(struct str text, const struct type *type, struct arena *arena,
                             const struct default_expr **expr, struct str *canonical, struct err *err);
+/* Do the expressions of a table fit its columns? Every name is there, and none needs itself. Errors:
+ * UNKNOWN_IDENTIFIER, CYCLIC_ALIASES. */
+must_use bool defaults_check(const struct schema_column *columns, size_t count, struct err *err);
 /* True where two evaluations may differ (now(), generateUUIDv4(), ...). */
 bool default_is_volatile(const struct default_expr *expr);
-/* The type of the expression itself, for a column declared without a type. */
+/* The type that the column gets: the given one, the expression's own where none was given; and, as in the engine,
+ * Nullable of the given one where the expression is NULL. */
 const struct type *default_type(const struct default_expr *expr);
-/* Appends one value to column. wall_ns is the time of the insert; block is the row so far (columns already filled for
- * the row at index column->rows), for expressions that name other columns. */
+/* Are the columns that the expression names filled at this row? Those that are not have expressions of their own, to be
+ * evaluated first; defaults_check() has made sure that this ends. */
+bool default_is_ready(const struct default_expr *expr, const struct block *block, size_t row);
+/* Appends one value to column, or leaves it as it was. wall_ns is the time of the insert; block is the row so far
+ * (columns already filled for the row at index column->rows), for expressions that name other columns. Errors: of
+ * casts, ILLEGAL_DIVISION, ILLEGAL_TYPE_OF_ARGUMENT, CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN. */
 must_use bool default_eval(const struct default_expr *expr, int64_t wall_ns, struct rng *rng, const struct block *block,
                            struct column *column, struct err *err);
 #endif
