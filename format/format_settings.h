@@ -61,6 +61,7 @@
     X(BOOL, input_format_json_map_as_array_of_tuples, false, "") \
     X(BOOL, input_format_json_throw_on_bad_escape_sequence, true, "") \
     X(UINT, input_format_json_max_depth, 1000, "") \
+    X(BOOL, input_format_json_compact_allow_variable_number_of_columns, false, "") \
     X(ENUM, input_format_column_name_matching_mode, 0, "auto|match_case|ignore_case") \
     X(BOOL, input_format_force_null_for_omitted_fields, false, "") \
     X(BOOL, input_format_values_interpret_expressions, true, "") \

@@ -49,6 +49,7 @@ static const struct {
     { "CSV", &rows_csv[0] },
     { "CSVWithNames", &rows_csv[1] },
     { "CSVWithNamesAndTypes", &rows_csv[2] },
+    { "Values", &rows_values },
     { "TSKV", &rows_tskv },
     { "LineAsString", &rows_lines },
 };

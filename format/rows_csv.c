@@ -150,6 +150,7 @@ static const struct field_format csv_fields = { .header = csv_header,
                                                 .row_end = csv_row_end,
                                                 .at_row_end = csv_at_row_end,
                                                 .at_end = csv_at_end,
+                                                .empty_body = true,
                                                 .skip_lines = csv_skip_lines };
 
 /* Delimiters that could be part of a value are refused. */

@@ -203,7 +203,7 @@ bool fields_start(struct row_parser *p, const struct field_format *f, bool detec
             return false;
     if (!header)
         return !detect || detect_header(p, f);
-    if (f->at_end(p))
+    if (f->empty_body && f->at_end(p))
         return true;
     if (p->format->with_names && !read_names(p, f))
         return false;

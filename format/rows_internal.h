@@ -92,6 +92,7 @@ struct field_format {
     bool (*row_end)(struct row_parser *p);
     bool (*at_row_end)(struct row_parser *p);                       /* for a variable number of columns */
     bool (*at_end)(struct row_parser *p);                           /* no more rows */
+    bool empty_body;                                                /* is fine where a header is due */
     uint64_t (*skip_lines)(const struct format_settings *settings); /* rows before the header; NULL: none */
 };
 bool fields_start(struct row_parser *p, const struct field_format *f, bool variable_columns);

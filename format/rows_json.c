@@ -18,14 +18,14 @@
 static bool read_key(struct row_parser *p, struct str *name, bool *in_body)
 {
     struct text_reader *r = &p->r;
-    if (text_is(r, '"')) {
-        const char *from = r->at + 1, *stop = scan_find2(from, r->end, '\\', '"');
-        if (stop < r->end && *stop == '"') {
-            *name = str_make(from, (size_t)(stop - from));
-            *in_body = true;
-            r->at = stop + 1;
-            return true;
-        }
+    const char *from = r->at + 1, *stop = text_eof(r) ? r->end : scan_find2(from, r->end, '\\', '"');
+    if (stop < r->end && *stop == '"') {
+        if (!text_need(r, '"'))
+            return false;
+        *name = str_make(from, (size_t)(stop - from));
+        *in_body = true;
+        r->at = stop + 1;
+        return true;
     }
     *in_body = false;
     return text_json_string(r, name);
@@ -363,22 +363,17 @@ static bool compact_at_row_end(struct row_parser *p)
     return text_eof(&p->r) || *p->r.at == ']';
 }
 
+/* A comma may stand between rows, and after the last. */
 static bool compact_at_end(struct row_parser *p)
 {
+    bool first = p->total == 1 && !p->format->with_names;
     text_skip_spaces(&p->r);
+    if (p->total > 0 && !first && text_take(&p->r, ','))
+        text_skip_spaces(&p->r);
     return text_eof(&p->r) || *p->r.at == ';';
 }
 
-static bool compact_between(struct row_parser *p)
-{
-    text_skip_spaces(&p->r);
-    (void)text_take(&p->r, ',');
-    text_skip_spaces(&p->r);
-    return true;
-}
-
 static const struct field_format compact_fields = { .header = compact_header,
-                                                    .row_between = compact_between,
                                                     .row_begin = compact_begin,
                                                     .field_between = compact_comma,
                                                     .field = compact_field,
@@ -394,7 +389,8 @@ static bool compact_start(struct row_parser *p)
 
 static enum row_step compact_row(struct row_parser *p)
 {
-    return fields_row(p, &compact_fields, false);
+    return fields_row(p, &compact_fields,
+                      p->target->settings->input_format_json_compact_allow_variable_number_of_columns);
 }
 
 static bool compact_finish(struct row_parser *p)

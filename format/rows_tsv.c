@@ -101,6 +101,7 @@ static const struct field_format tsv_fields = { .header = tsv_header,
                                                 .row_end = tsv_row_end,
                                                 .at_row_end = tsv_at_row_end,
                                                 .at_end = tsv_at_end,
+                                                .empty_body = true,
                                                 .skip_lines = tsv_skip_lines };
 
 static bool tsv_start(struct row_parser *p)

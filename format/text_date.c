@@ -167,8 +167,8 @@ static void take_fraction(struct text_reader *r, unsigned most, struct moment *m
 
 /* ---- basic ---- */
 
-/* A number of seconds. Four digits or fewer could be a year, and are refused. */
-static bool basic_number(struct text_reader *r, bool fractions, bool negative, struct moment *m)
+/* A number of seconds. Alone at the end of the text, four digits or fewer could be a year and are refused. */
+static bool basic_number(struct text_reader *r, bool fractions, bool negative, bool short_text, struct moment *m)
 {
     const char *from = r->at;
     uint64_t value = 0;
@@ -180,7 +180,7 @@ static bool basic_number(struct text_reader *r, bool fractions, bool negative, s
         return text_fail(r, ERR_CANNOT_PARSE_NUMBER, "Overflow while parsing a number");
     m->seconds = negative ? -(int64_t)value : (int64_t)value;
     m->backwards = negative && value != 0;
-    if (r->at - from <= 4 && !negative && !(fractions && text_is(r, '.')))
+    if (short_text && r->at - from <= 4 && !negative && !(fractions && text_is(r, '.')))
         return text_fail_at(r, ERR_CANNOT_PARSE_DATETIME, from, 20, "Cannot parse DateTime here: '%s'");
     return true;
 }
@@ -205,16 +205,18 @@ static bool basic_civil(struct text_reader *r, const struct time_zone *zone, str
     return true;
 }
 
+/* The fifth byte tells: a digit there makes it a number. Near the end of the text the engine looks closer. */
 static bool basic_read(struct text_reader *r, const struct time_zone *zone, bool fractions, struct moment *m)
 {
     const char *p = r->at;
-    bool negative = fractions && text_take(r, '-');
+    bool short_text = r->end - p < 19;
     if (!fractions && p < r->end && !scan_is_digit(*p))
         return text_fail_at(r, ERR_CANNOT_PARSE_DATETIME, p, 20, "Cannot parse DateTime here: '%s'");
+    bool negative = fractions && text_take(r, '-');
     bool civil = !negative && r->end - p > 4 && !scan_is_digit(p[4]);
-    for (int i = 0; civil && i < 4; i++)
+    for (int i = 0; civil && short_text && i < 4; i++)
         civil = scan_is_digit(p[i]);
-    return civil ? basic_civil(r, zone, m) : basic_number(r, fractions, negative, m);
+    return civil ? basic_civil(r, zone, m) : basic_number(r, fractions, negative, short_text, m);
 }
 
 /* 2300-01-01 in seconds: a larger number without a point is in ticks. */

@@ -125,13 +125,13 @@ static const struct time_zone *zone_of(struct text_reader *r, const struct type 
 void column_push_zero(struct column *c)
 {
     static const uint8_t zero[CELL_MAX];
-    if ((c->type->kind == TYPE_ENUM8 || c->type->kind == TYPE_ENUM16) && !c->type->nullable)
-        column_push_fixed(c, zero);
-    else if (c->type->kind == TYPE_TUPLE) {
+    if (c->type->kind == TYPE_TUPLE) {
         for (size_t i = 0; i < c->children_count; i++)
             column_push_zero(&c->children[i]);
         column_push_row_end(c);
-    } else
+    } else if (!c->type->nullable && c->width != 0 && c->width <= sizeof zero)
+        column_push_fixed(c, zero);
+    else
         column_push_default(c);
 }
 

@@ -1,0 +1,136 @@
+/* rows_values.c: VALUES (1, 'x'), (2, 'y').
+ *
+ * Literals are read straight into the columns. What the fast reader does not take (expressions, a plus sign, a string
+ * for a number) goes to the evaluator of values_expr.c, and from then on so does that column, as in the engine. */
+#include "base/must.h"
+#include "format/rows_internal.h"
+#include "format/values_expr.h"
+
+/* White space and comments. */
+static void skip_between(struct text_reader *r)
+{
+    for (;;) {
+        text_skip_spaces(r);
+        if (r->end - r->at >= 2 && r->at[0] == '-' && r->at[1] == '-')
+            r->at = scan_find1(r->at, r->end, '\n');
+        else if (r->end - r->at >= 2 && r->at[0] == '/' && r->at[1] == '*') {
+            ptrdiff_t close = str_find(str_make(r->at + 2, (size_t)(r->end - r->at - 2)), STR("*/"));
+            if (close < 0)
+                return;
+            r->at += 2 + close + 2;
+        } else
+            return;
+    }
+}
+
+static bool values_start(struct row_parser *p)
+{
+    row_skip_bom(p);
+    return true;
+}
+
+/* Errors that mean "not a literal": the evaluator may understand more. */
+static bool is_soft(const struct err *err)
+{
+    switch ((int)err->code) {
+    case ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED:
+    case ERR_CANNOT_PARSE_QUOTED_STRING:
+    case ERR_CANNOT_PARSE_DATE:
+    case ERR_CANNOT_PARSE_DATETIME:
+    case ERR_CANNOT_PARSE_NUMBER:
+    case ERR_CANNOT_PARSE_UUID:
+    case ERR_CANNOT_PARSE_BOOL:
+    case ERR_CANNOT_READ_ARRAY_FROM_TEXT:
+    case ERR_CANNOT_READ_MAP_FROM_TEXT:
+    case ERR_CANNOT_READ_ALL_DATA:
+    case ERR_TOO_LARGE_STRING_SIZE:
+    case ERR_INCORRECT_DATA:
+    case ERR_CANNOT_PARSE_IPV4:
+    case ERR_CANNOT_PARSE_IPV6:
+    case ERR_ATTEMPT_TO_READ_AFTER_EOF:
+    case ERR_UNKNOWN_ELEMENT_OF_ENUM:
+    case ERR_CANNOT_PARSE_ESCAPE_SEQUENCE:
+    case ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool delimiter(struct row_parser *p, bool last)
+{
+    struct text_reader *r = &p->r;
+    text_skip_spaces(r);
+    if (!last)
+        return text_need(r, ',');
+    if (text_take(r, ',')) /* (1, 'x',) */
+        text_skip_spaces(r);
+    return text_need(r, ')');
+}
+
+static void forget(struct row_parser *p, size_t column)
+{
+    p->filled -= p->state[column] == CELL_READ;
+    p->state[column] = CELL_OMITTED;
+    column_truncate(&p->block->columns[column], p->row);
+}
+
+static bool read_expression(struct row_parser *p, size_t column, bool last)
+{
+    enum values_result result;
+    p->column = (int)column;
+    if (!values_evaluate(&p->r, &p->block->columns[column], p->target->rng, last, &result))
+        return false;
+    if (result == VALUES_DEFAULT)
+        row_field_default(p, column);
+    else if (result == VALUES_NULL) /* as if the column had been left out */
+        p->state[column] = CELL_OMITTED;
+    else {
+        p->state[column] = CELL_READ;
+        p->filled++;
+    }
+    p->report->used_volatile |= result == VALUES_VOLATILE;
+    p->column = -1;
+    return true;
+}
+
+static bool read_value(struct row_parser *p, size_t column, bool last)
+{
+    const char *from = p->r.at;
+    if (p->as_expression[column] != 0)
+        return read_expression(p, column, last);
+    if (row_field(p, column, text_read_quoted, text_read_null_quoted) && delimiter(p, last)) {
+        enum type_kind kind = p->block->columns[column].type->kind;
+        if (p->state[column] == CELL_DEFAULT && (kind == TYPE_ENUM8 || kind == TYPE_ENUM16))
+            p->state[column] = CELL_OMITTED; /* here, unlike in JSON, a NULL is the first element */
+        return true;
+    }
+    if (!is_soft(p->r.err))
+        return false;
+    forget(p, column);
+    p->r.at = from;
+    p->r.depth = 0;
+    p->as_expression[column] = 1;
+    return read_expression(p, column, last);
+}
+
+static enum row_step values_row(struct row_parser *p)
+{
+    const struct rows_target *t = p->target;
+    struct text_reader *r = &p->r;
+    skip_between(r);
+    if (text_eof(r) || *r->at == ';')
+        return ROW_END;
+    if (!text_need(r, '('))
+        return ROW_FAILED;
+    for (size_t i = 0; i < t->columns_count; i++) {
+        skip_between(r);
+        if (!read_value(p, t->columns[i], i + 1 == t->columns_count))
+            return ROW_FAILED;
+    }
+    skip_between(r);
+    (void)text_take(r, ',');
+    return ROW_READ;
+}
+
+const struct row_format rows_values = { .name = "Values", .start = values_start, .row = values_row };

@@ -1,0 +1,437 @@
+/* values_convert.c: a value of an expression as a cell of a column, as CAST converts it. */
+#include <math.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "base/text.h"
+#include "format/text_date.h"
+#include "format/text_number.h"
+#include "format/text_value.h"
+#include "format/timezone.h"
+#include "format/values_expr.h"
+
+enum { DAY = 86400 };
+
+double sql_value_float(const struct sql_value *v)
+{
+    switch (v->kind) {
+    case VALUE_FLOAT:
+        return v->number.f;
+    case VALUE_UINT:
+    case VALUE_BOOL:
+        return (double)v->number.u;
+    default:
+        return (double)v->number.i;
+    }
+}
+
+/* ---- as text ---- */
+
+static void add_text(const struct text_reader *r, const struct sql_value *v, bool quoted, struct strbuf *out)
+{
+    const struct format_settings *s = r->settings;
+    switch (v->kind) {
+    case VALUE_NULL:
+        strbuf_add_text(out, "NULL");
+        return;
+    case VALUE_UINT:
+        strbuf_add_u64(out, v->number.u);
+        return;
+    case VALUE_INT:
+        strbuf_add_i64(out, v->number.i);
+        return;
+    case VALUE_FLOAT:
+        number_print_double(out, v->number.f);
+        return;
+    case VALUE_BOOL:
+        strbuf_add_text(out, v->number.u != 0 ? "true" : "false");
+        return;
+    case VALUE_DATE:
+        date_print_date(out, v->number.i);
+        return;
+    case VALUE_DATETIME:
+        date_print_datetime(out, r->session, v->number.i, s);
+        return;
+    case VALUE_STRING:
+    case VALUE_TEXT:
+        if (!quoted) {
+            strbuf_add(out, v->text);
+            return;
+        }
+        strbuf_add_char(out, '\'');
+        for (size_t i = 0; i < v->text.len; i++) {
+            if (v->text.data[i] == '\'' || v->text.data[i] == '\\')
+                strbuf_add_char(out, '\\');
+            strbuf_add_char(out, v->text.data[i]);
+        }
+        strbuf_add_char(out, '\'');
+        return;
+    case VALUE_ARRAY:
+    case VALUE_TUPLE:
+    case VALUE_MAP:
+        break;
+    }
+    static const char open[] = "[({", close[] = "])}";
+    int form = v->kind == VALUE_ARRAY ? 0 : v->kind == VALUE_TUPLE ? 1 : 2;
+    strbuf_add_char(out, open[form]);
+    for (size_t i = 0; i < v->items_count; i++) {
+        if (i > 0)
+            strbuf_add_char(out, form == 2 && i % 2 == 1 ? ':' : ',');
+        add_text(r, &v->items[i], true, out);
+    }
+    strbuf_add_char(out, close[form]);
+}
+
+struct str sql_value_text(const struct text_reader *r, const struct sql_value *v, struct arena *arena)
+{
+    struct strbuf out = { 0 };
+    add_text(r, v, false, &out);
+    struct str text = arena_dup(arena, strbuf_view(&out));
+    strbuf_fini(&out);
+    return text;
+}
+
+/* ---- errors ---- */
+
+static bool mismatch(struct text_reader *r, const struct column *c)
+{
+    return text_fail(r, ERR_TYPE_MISMATCH, "Type mismatch in IN or VALUES section. Expected: " STR_FMT,
+                     STR_ARG(c->type->text));
+}
+
+/* Arrays and tuples of one kind of value get as far as a function that has no use for them. */
+static bool uniform(const struct sql_value *v)
+{
+    if (v->items_count == 0 || v->kind == VALUE_MAP)
+        return false;
+    for (size_t i = 1; i < v->items_count; i++) {
+        bool both_numbers = sql_value_is_number(&v->items[i]) && sql_value_is_number(&v->items[0]);
+        if (v->items[i].kind != v->items[0].kind && !both_numbers)
+            return false;
+    }
+    return true;
+}
+
+static bool refuse_compound(struct text_reader *r, const struct sql_value *v, const struct column *c)
+{
+    enum type_kind kind = c->type->kind;
+    bool by_function = kind != TYPE_DECIMAL && kind != TYPE_DATETIME64 && kind != TYPE_ENUM8 && kind != TYPE_ENUM16;
+    if (!uniform(v) || !by_function)
+        return mismatch(r, c);
+    return text_fail(r, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal type of argument of function for " STR_FMT,
+                     STR_ARG(c->type->text));
+}
+
+/* ---- from text ---- */
+
+/* A Date may be written with a time, a DateTime with a fraction. */
+static bool rest_is_time(const struct text_reader *inner, struct str text, enum type_kind kind)
+{
+    if (kind == TYPE_DATE || kind == TYPE_DATE32)
+        return text.len == 19 && inner->at == text.data + 10 && *inner->at == ' ';
+    if (kind != TYPE_DATETIME || text_eof(inner) || *inner->at != '.')
+        return false;
+    const char *p = inner->at + 1;
+    while (p < inner->end && scan_is_digit(*p))
+        p++;
+    return p == inner->end && inner->at == text.data + 19;
+}
+
+static bool read_integer(struct text_reader *r, struct column *c)
+{
+    uint8_t cell[32] __attribute__((aligned(8)));
+    if (!number_read_int(r, c->type->kind, cell))
+        return false;
+    column_push_fixed(c, cell);
+    return true;
+}
+
+static bool from_text(struct text_reader *r, struct str text, struct column *c)
+{
+    struct text_reader inner = *r;
+    size_t rows = c->rows;
+    enum type_kind kind = c->type->kind;
+    inner.at = text.data;
+    inner.end = text.data + text.len;
+    bool ok = type_is_integer(c->type) ? read_integer(&inner, c) : text_read_whole(&inner, c);
+    r->scratch = inner.scratch;
+    r->field = inner.field;
+    bool left = ok ? !text_eof(&inner) : r->err->code == ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE;
+    if (!ok && left && rest_is_time(&inner, text, kind))
+        return true; /* the value was appended before its rest was looked at */
+    if (ok && !left)
+        return true;
+    if (c->type->nullable) { /* a text that is none becomes NULL */
+        column_truncate(c, rows);
+        column_push_null(c);
+        return true;
+    }
+    if (!left)
+        return false;
+    struct strbuf shown = { 0 };
+    text_add_printable(&shown, text, 64);
+    (void)text_fail(r, ERR_CANNOT_PARSE_TEXT, "Cannot parse string '%s' as " STR_FMT, strbuf_cstr(&shown),
+                    STR_ARG(c->type->text));
+    strbuf_fini(&shown);
+    return false;
+}
+
+/* ---- from numbers ---- */
+
+/* What the processor makes of a double that does not fit. */
+static int64_t cut_double(double f, bool wide)
+{
+    if (wide)
+        return f >= -9223372036854775808.0 && f < 9223372036854775808.0 ? (int64_t)f : INT64_MIN;
+    return f >= -2147483648.0 && f < 2147483648.0 ? (int64_t)(int32_t)f : INT32_MIN;
+}
+
+static int64_t value_integer(const struct sql_value *v, bool wide)
+{
+    if (v->kind == VALUE_FLOAT)
+        return cut_double(v->number.f, wide);
+    return v->kind == VALUE_UINT || v->kind == VALUE_BOOL ? (int64_t)v->number.u : v->number.i;
+}
+
+static void push_integer(const struct sql_value *v, struct column *c)
+{
+    bool wide = c->width >= 8 || c->type->kind == TYPE_UINT32;
+    int64_t value = value_integer(v, wide);
+    uint64_t words[4] = { (uint64_t)value, 0, 0, 0 };
+    if (value < 0 && v->kind != VALUE_UINT)
+        words[1] = words[2] = words[3] = UINT64_MAX;
+    uint8_t v8 = (uint8_t)words[0];
+    uint16_t v16 = (uint16_t)words[0];
+    uint32_t v32 = (uint32_t)words[0];
+    column_push_fixed(c, c->width == 1   ? (const void *)&v8
+                         : c->width == 2 ? (const void *)&v16
+                         : c->width == 4 ? (const void *)&v32
+                                         : (const void *)words);
+}
+
+static void push_float(const struct sql_value *v, struct column *c)
+{
+    double wide = sql_value_float(v);
+    float narrow = (float)wide;
+    column_push_fixed(c, c->width == 4 ? (const void *)&narrow : (const void *)&wide);
+}
+
+/* Numbers up to 65535 are days, larger ones seconds. */
+static void push_date(struct text_reader *r, const struct sql_value *v, struct column *c)
+{
+    int64_t number = value_integer(v, true), days = number;
+    if (v->kind == VALUE_DATETIME || number > DATE_MAX) {
+        number = number > UINT32_MAX ? UINT32_MAX : number;
+        days = (number + timezone_offset(r->session, number)) / DAY;
+    }
+    if (c->type->kind == TYPE_DATE32) {
+        int32_t wide = (int32_t)(days < DATE32_MIN ? DATE32_MIN : days > DATE32_MAX ? DATE32_MAX : days);
+        column_push_fixed(c, &wide);
+        return;
+    }
+    uint16_t narrow = (uint16_t)(days < 0 ? 0 : days > DATE_MAX ? DATE_MAX : days);
+    column_push_fixed(c, &narrow);
+}
+
+static const struct time_zone *zone_of(const struct text_reader *r, const struct type *type)
+{
+    const struct time_zone *zone = type->timezone.len > 0 ? timezone_find(type->timezone) : r->session;
+    return zone == NULL ? r->session : zone;
+}
+
+static bool push_datetime(struct text_reader *r, const struct sql_value *v, struct column *c)
+{
+    int64_t seconds = value_integer(v, true);
+    if (v->kind == VALUE_DATE)
+        seconds = timezone_to_utc(zone_of(r, c->type), seconds, 0);
+    if (c->type->kind == TYPE_DATETIME) {
+        uint32_t narrow = (uint32_t)(seconds < 0 ? 0 : seconds > UINT32_MAX ? UINT32_MAX : seconds);
+        column_push_fixed(c, &narrow);
+        return true;
+    }
+    int64_t unit = 1, ticks;
+    for (unsigned i = 0; i < c->type->precision; i++)
+        unit *= 10;
+    if (v->kind == VALUE_FLOAT)
+        ticks = cut_double(round(v->number.f * (double)unit), true);
+    else if (__builtin_mul_overflow(seconds, unit, &ticks))
+        return text_fail(r, ERR_DECIMAL_OVERFLOW, "Numeric value is out of range for DateTime64");
+    column_push_fixed(c, &ticks);
+    return true;
+}
+
+static bool push_enum(struct text_reader *r, const struct sql_value *v, struct column *c)
+{
+    int64_t number = value_integer(v, true);
+    bool byte = number >= INT8_MIN && number <= INT8_MAX;
+    if (v->kind == VALUE_DATE || v->kind == VALUE_DATETIME)
+        return mismatch(r, c);
+    if (c->type->kind == TYPE_ENUM8 ? !byte : number < INT16_MIN || number > INT16_MAX)
+        return text_fail(r, ERR_CANNOT_CONVERT_TYPE, "Value %lld does not fit " STR_FMT, (long long)number,
+                         STR_ARG(c->type->text));
+    if (type_enum_by_value(c->type, (int)number) == NULL)
+        return text_fail(r, ERR_UNKNOWN_ELEMENT_OF_ENUM, "Unknown value %lld for enum " STR_FMT, (long long)number,
+                         STR_ARG(c->type->text));
+    int8_t narrow = (int8_t)number;
+    int16_t wide = (int16_t)number;
+    column_push_fixed(c, c->width == 1 ? (const void *)&narrow : (const void *)&wide);
+    return true;
+}
+
+static bool push_address(struct text_reader *r, const struct sql_value *v, struct column *c)
+{
+    bool plain = v->kind == VALUE_UINT || v->kind == VALUE_BOOL || v->kind == VALUE_DATETIME;
+    if (c->type->kind == TYPE_IPV4 && plain) {
+        uint32_t ip = (uint32_t)v->number.u;
+        column_push_fixed(c, &ip);
+        return true;
+    }
+    if (v->kind == VALUE_BOOL)
+        return mismatch(r, c);
+    return text_fail(r, ERR_NOT_IMPLEMENTED, "Conversion from a number to " STR_FMT " is not supported",
+                     STR_ARG(c->type->text));
+}
+
+static bool from_number(struct text_reader *r, const struct sql_value *v, struct column *c, struct arena *arena)
+{
+    uint8_t flag = sql_value_float(v) != 0;
+    switch (c->type->kind) {
+    case TYPE_FLOAT32:
+    case TYPE_FLOAT64:
+        push_float(v, c);
+        return true;
+    case TYPE_BOOL:
+        column_push_fixed(c, &flag);
+        return true;
+    case TYPE_STRING:
+    case TYPE_FIXED_STRING:
+        return from_text(r, sql_value_text(r, v, arena), c);
+    case TYPE_DECIMAL:
+        if (v->kind == VALUE_BOOL)
+            return from_text(r, v->number.u != 0 ? STR("1") : STR("0"), c);
+        if (v->kind == VALUE_DATE || v->kind == VALUE_DATETIME)
+            return mismatch(r, c);
+        return from_text(r, sql_value_text(r, v, arena), c);
+    case TYPE_DATE:
+    case TYPE_DATE32:
+        push_date(r, v, c);
+        return true;
+    case TYPE_DATETIME:
+    case TYPE_DATETIME64:
+        return push_datetime(r, v, c);
+    case TYPE_ENUM8:
+    case TYPE_ENUM16:
+        return push_enum(r, v, c);
+    case TYPE_UUID:
+    case TYPE_IPV4:
+    case TYPE_IPV6:
+        return push_address(r, v, c);
+    case TYPE_ARRAY:
+    case TYPE_MAP:
+    case TYPE_TUPLE:
+    case TYPE_NESTED:
+    case TYPE_NOTHING:
+        return mismatch(r, c);
+    default:
+        push_integer(v, c);
+        return true;
+    }
+}
+
+/* ---- from arrays, tuples, maps ---- */
+
+static bool from_items(struct text_reader *r, const struct sql_value *v, struct column *c, struct arena *arena)
+{
+    enum type_kind kind = c->type->kind;
+    bool empty_map = kind == TYPE_MAP && v->kind == VALUE_ARRAY && v->items_count == 0;
+    if (kind == TYPE_STRING || kind == TYPE_FIXED_STRING)
+        return from_text(r, sql_value_text(r, v, arena), c);
+    if ((kind == TYPE_ARRAY && v->kind != VALUE_ARRAY) || (kind == TYPE_TUPLE && v->kind != VALUE_TUPLE) ||
+        (kind == TYPE_MAP && v->kind != VALUE_MAP && !empty_map) ||
+        (kind == TYPE_TUPLE && v->items_count != c->children_count) || kind == TYPE_NESTED)
+        return mismatch(r, c);
+    if (kind != TYPE_ARRAY && kind != TYPE_TUPLE && kind != TYPE_MAP)
+        return refuse_compound(r, v, c);
+    for (size_t i = 0; i < v->items_count; i++) {
+        size_t child = kind == TYPE_ARRAY ? 0 : kind == TYPE_TUPLE ? i : i % 2;
+        if (!sql_value_convert(r, &v->items[i], &c->children[child], arena))
+            return false;
+    }
+    column_push_row_end(c);
+    return true;
+}
+
+bool sql_value_convert(struct text_reader *r, const struct sql_value *v, struct column *c, struct arena *arena)
+{
+    switch (v->kind) {
+    case VALUE_NULL:
+        if (c->type->nullable)
+            column_push_null(c);
+        else
+            column_push_default(c);
+        return true;
+    case VALUE_STRING:
+    case VALUE_TEXT:
+        return from_text(r, v->text, c);
+    case VALUE_ARRAY:
+    case VALUE_TUPLE:
+    case VALUE_MAP:
+        return from_items(r, v, c, arena);
+    default:
+        return from_number(r, v, c, arena);
+    }
+}
+
+/* ---- back ---- */
+
+struct sql_value sql_value_of_cell(const struct text_reader *r, const struct column *c, size_t row, struct arena *arena)
+{
+    struct sql_value v = { .kind = VALUE_NULL };
+    if (column_is_null(c, row))
+        return v;
+    struct strbuf text = { 0 };
+    text_value_print(c, row, TEXT_PLAIN, r->settings, &text);
+    v.text = arena_dup(arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    uint16_t days;
+    uint32_t seconds;
+    int32_t wide;
+    switch (c->type->kind) {
+    case TYPE_DATE:
+        memcpy(&days, column_cell(c, row), sizeof days);
+        v.kind = VALUE_DATE;
+        v.number.i = days;
+        break;
+    case TYPE_DATE32:
+        memcpy(&wide, column_cell(c, row), sizeof wide);
+        v.kind = VALUE_DATE;
+        v.number.i = wide;
+        break;
+    case TYPE_DATETIME:
+        memcpy(&seconds, column_cell(c, row), sizeof seconds);
+        v.kind = VALUE_DATETIME;
+        v.number.i = seconds;
+        break;
+    case TYPE_BOOL:
+        v.kind = VALUE_BOOL;
+        v.number.u = *(const uint8_t *)column_cell(c, row);
+        break;
+    case TYPE_FLOAT32:
+    case TYPE_FLOAT64:
+        v.kind = VALUE_FLOAT;
+        if (!str_to_double(v.text, &v.number.f))
+            v.number.f = v.text.data[0] == 'n' ? (double)NAN : v.text.data[0] == '-' ? -HUGE_VAL : HUGE_VAL;
+        break;
+    case TYPE_STRING:
+        v.kind = VALUE_STRING;
+        break;
+    default:
+        if (type_is_integer(c->type) && str_to_u64(v.text, &v.number.u))
+            v.kind = type_is_signed(c->type) ? VALUE_INT : VALUE_UINT;
+        else if (type_is_integer(c->type) && str_to_i64(v.text, &v.number.i))
+            v.kind = VALUE_INT;
+        else
+            v.kind = VALUE_TEXT;
+    }
+    return v;
+}
