@@ -7,7 +7,9 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/must.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 #include "format/parquet.h"
 #include "format/schema.h"
 #include "storage/partition.h"
@@ -16,27 +18,42 @@ struct table_settings {                                   /* ClickHouse's names;
     uint64_t non_replicated_deduplication_window;         /* 10000 */
     uint64_t non_replicated_deduplication_window_seconds; /* 3600 */
     bool deduplication_window_given;                      /* the table's creator set the window */
-    uint64_t old_parts_lifetime_s;                        /* 480 */
+    bool allow_nullable_key;
+    uint64_t old_parts_lifetime_s;                         /* 480 */
     uint64_t parts_to_delay_insert, parts_to_throw_insert; /* 1000, 3000 */
     uint64_t max_parts_in_total;                           /* 100000 */
     uint64_t max_partitions_per_insert_block;              /* 100 */
     uint64_t min_age_to_force_merge_seconds;               /* 0 */
     uint64_t max_bytes_to_merge_at_max_space_in_pool;      /* 512 MiB less a margin: a part stays under 512 MiB */
     uint64_t max_parts_to_merge_at_once;                   /* 100 */
+    uint64_t max_delay_to_insert, min_delay_to_insert_ms;  /* 1 s, 10 ms */
+    uint64_t max_avg_part_size_for_too_many_parts;         /* 1 GiB */
     uint64_t max_bytes;                                    /* sluice: 0 = no cap */
     enum parquet_profile profile;                          /* sluice: 'lake' | 'native' */
     enum parquet_codec codec;                              /* sluice: 'zstd' | 'lz4' | 'none' */
+};
+
+struct table_setting {
+    struct str name, value; /* value as printed: 100, 'text' */
 };
 
 /* What a CREATE TABLE says. Lives in the schema's arena; immutable. */
 struct table_def {
     struct str database, name;
     struct schema *schema; /* owned reference */
-    struct str engine;     /* "MergeTree" */
+    struct schema *stored; /* the columns that parts have: all but ALIAS and EPHEMERAL; owned; often the same object */
+    const size_t *stored_columns; /* stored column i is column stored_columns[i] of schema */
+    struct str engine;            /* "MergeTree" */
     struct str partition_text, order_text, primary_text, ttl_text, comment, settings_text;
     const struct partition_expr *partition;
     const size_t *order_columns; /* leading plain columns of ORDER BY, as schema indexes: what parts are sorted by */
+    const size_t *order_stored;  /* the same as indexes into stored */
     size_t order_columns_count;
+    const struct str *extras; /* INDEX and PROJECTION clauses, kept as text */
+    size_t extras_count;
+    const struct table_setting *settings_given; /* as the SETTINGS clause has them */
+    size_t settings_given_count;
+    unsigned next_field_id; /* of the next column that is added */
     struct table_settings settings;
     char uuid[37];
 };
@@ -48,4 +65,12 @@ must_use bool table_def_parse(struct str text, struct str database, struct table
                               bool *or_replace, struct err *err);
 /* The canonical CREATE TABLE, as SHOW CREATE TABLE gives it (with_uuid: as _sluice/table.sql keeps it). */
 void table_def_print(const struct table_def *def, bool with_uuid, struct strbuf *out);
+/* The same on one line (system.tables.create_table_query), and what follows ENGINE = (engine_full). */
+void table_def_print_line(const struct table_def *def, struct strbuf *out);
+void table_def_print_engine(const struct table_def *def, struct strbuf *out);
+
+/* table.sql: a comment line with what SQL cannot say (field ids, versions) and a checksum, then the statement. */
+void table_def_print_file(const struct table_def *def, struct strbuf *out);
+/* Errors: CORRUPTED_DATA, and those of table_def_parse. */
+must_use bool table_def_parse_file(struct str bytes, struct table_def **def, struct err *err);
 #endif

@@ -10,11 +10,13 @@
 
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/str.h"
+#include "base/strbuf.h"
 #include "format/parquet.h"
 #include "storage/partition.h"
 
-enum { PART_NAME_BYTES = 96 };
+enum { PART_NAME_BYTES = 96, PART_HANDLES_KEPT = 512 };
 
 struct part_name {
     uint64_t first, last;
@@ -24,10 +26,37 @@ struct part_name {
 must_use bool part_name_parse(struct str name, struct part_name *out);
 void part_name_print(const struct part_name *name, char out[PART_NAME_BYTES]);
 
-struct part_token { /* a dedup identity that first came with this part */
+enum dedup_kind { DEDUP_TOKEN, DEDUP_CONTENT }; /* an explicit token; the hash of the values */
+struct part_token {                             /* a dedup identity that first came with this part */
     struct hash128 identity;
     int64_t wall_ns;
+    enum dedup_kind kind;
 };
+
+/* What the footer says beyond Parquet itself. */
+struct part_meta {
+    char table_uuid[37];
+    struct part_name name;
+    struct partition_key partition; /* owned */
+    uint64_t rows;
+    struct hash128 row_hash_sum;
+    int64_t created_wall_ns;
+    unsigned schema_version;
+    struct hash128 flush_id;           /* zero, and count 0, for a merged part */
+    unsigned flush_index, flush_count; /* index from 0 */
+    struct part_token *tokens;         /* owned */
+    size_t tokens_count;
+};
+/* The same as the footer's values: sluice.part and sluice.flush are JSON, the other two base64 of 16-byte hashes. */
+struct part_meta_text {
+    struct strbuf part, flush, tokens, contents;
+};
+void part_meta_fini(struct part_meta *meta);
+void part_meta_print(const struct part_meta *meta, struct part_meta_text *text);
+void part_meta_text_fini(struct part_meta_text *text);
+/* All but part may be empty. On failure *meta is empty. Errors: CORRUPTED_DATA. */
+must_use bool part_meta_parse(struct str part, struct str flush, struct str tokens, struct str contents,
+                              struct part_meta *meta, struct err *err);
 
 /* Counted by reference; frozen but for the fields named so. */
 struct part {
@@ -39,21 +68,29 @@ struct part {
     int64_t created_wall_ns;
     unsigned schema_version;
     struct hash128 flush_id;
-    unsigned flush_index, flush_count; /* this is part k of m of the flush */
+    unsigned flush_index, flush_count; /* this is part k of m of the flush, k from 0; m is 0 for a merged part */
+    char table_uuid[37];
     struct part_token *tokens;
     size_t tokens_count;
     struct parquet_file *file; /* footer, opened; read through fs */
     struct fs *fs;
-    struct fs_file *handle;
+    struct fs_file *handle;   /* atomic; opened by the first read, see part_pin */
     uint64_t removed_mono_ns; /* guarded by the table's lock: when a merge replaced it; 0 while active */
     int64_t removed_wall_ns;
-    int refs; /* atomic */
+    bool merging; /* guarded by the table's lock: the source of a running merge */
+    int refs;     /* atomic */
 };
 
-/* Opens and checks the footer. Errors: CORRUPTED_DATA and disk errors, with the path. */
+/* Opens and checks the footer. Errors: CORRUPTED_DATA and disk errors, with the path. The file itself is opened for the
+ * first read of its columns and stays open with the part while fewer than PART_HANDLES_KEPT are; any number of threads
+ * may read. */
 must_use bool part_open(struct fs *fs, const char *dir, struct str name, struct part **part, struct err *err);
 struct part *part_ref(struct part *part);
 void part_unref(struct part *part); /* closes with the last one; never removes the file */
+/* Opens the file now and keeps it open, so that its readers go on when the name disappears. */
+must_use bool part_pin(struct part *part, struct err *err);
+/* Bytes of the row group that needs the most, decoded: an estimate for limits. */
+uint64_t part_memory_bytes(const struct part *part);
 
 /* Frozen list of active parts, ordered by partition id, then first block. */
 struct part_set {
@@ -64,4 +101,12 @@ struct part_set {
 };
 struct part_set *part_set_ref(struct part_set *set);
 void part_set_unref(struct part_set *set);
+/* One reference to each part is taken over; parts are sorted in place. */
+struct part_set *part_set_new(struct part **parts, size_t count);
+/* set without the parts in `remove`, with those in `add` (each gains a reference). set keeps its own. */
+struct part_set *part_set_change(const struct part_set *set, struct part *const *add, size_t add_count,
+                                 struct part *const *remove, size_t remove_count);
+/* Where the run of parts with this partition id starts and how long it is. */
+void part_set_partition(const struct part_set *set, struct str partition_id, size_t *from, size_t *count);
+int part_compare(const struct part *a, const struct part *b);
 #endif

@@ -1,8 +1,8 @@
 /* partition.h: PARTITION BY: which partition a row belongs to, and what its directory is called.
  *
- * Understood: plain columns, toDate, toYYYYMM, toYYYYMMDD, toStartOfHour, toStartOfDay, toStartOfMonth, toMonday,
- * intDiv by and modulo by a literal, and tuples of them; `tuple()` or nothing is one partition, `all`. Ids are
- * ClickHouse's. */
+ * Understood: plain columns, toDate, toYYYYMM, toYYYYMMDD, toYear, toHour, toMonday, toStartOfYear, -Month, -Day,
+ * -Hour, -Minute, -FiveMinutes, -TenMinutes, -FifteenMinutes, intDiv by and modulo by a literal, and tuples of them;
+ * `tuple()` or nothing is one partition, `all`. Ids are ClickHouse's. A function's column may stand in toDate(). */
 #ifndef SLUICE_STORAGE_PARTITION_H
 #define SLUICE_STORAGE_PARTITION_H
 #include <stdbool.h>
@@ -31,6 +31,10 @@ struct partition_expr;
 /* Parses the expression after PARTITION BY. Errors: SYNTAX_ERROR, UNKNOWN_IDENTIFIER, NOT_IMPLEMENTED. */
 must_use bool partition_expr_parse(struct lexer *lexer, const struct schema *schema, struct arena *arena,
                                    const struct partition_expr **expr, struct str *canonical, struct err *err);
+/* Some element of the key may be NULL. */
+bool partition_expr_nullable(const struct partition_expr *expr);
+/* The column's name where the key is one plain column, else empty. */
+struct str partition_expr_plain_column(const struct partition_expr *expr);
 /* The partition of one row; expr NULL: "all". */
 must_use bool partition_of_row(const struct partition_expr *expr, const struct block *block, size_t row,
                                struct partition_key *key, struct err *err);

@@ -1,0 +1,134 @@
+/* ddl.c: changing a definition: back to a spec, edited, built anew. */
+#include "storage/ddl.h"
+
+#include "storage/ddl_statement.h"
+
+void table_spec_of(const struct table_def *def, struct arena *arena, struct table_spec *spec)
+{
+    const struct schema *schema = def->schema;
+    *spec = (struct table_spec){ .database = def->database,
+                                 .name = def->name,
+                                 .uuid = str_of(def->uuid),
+                                 .engine = def->engine,
+                                 .partition_text = def->partition_text,
+                                 .order_text = def->order_text,
+                                 .primary_text = def->primary_text,
+                                 .ttl_text = def->ttl_text,
+                                 .comment = def->comment,
+                                 .version = schema->version,
+                                 .next_field_id = def->next_field_id,
+                                 .has_columns = true,
+                                 .has_engine = true,
+                                 .extras_count = def->extras_count,
+                                 .settings_count = def->settings_given_count };
+    struct column_spec *columns = table_spec_insert(spec, arena, 0, schema->columns_count);
+    for (size_t i = 0; i < schema->columns_count; i++) {
+        const struct schema_column *from = &schema->columns[i];
+        columns[i] = (struct column_spec){ .name = from->name,
+                                           .type_text = from->type->text,
+                                           .default_kind = from->default_kind,
+                                           .default_text = from->default_text,
+                                           .comment = from->comment,
+                                           .codec_text = from->codec_text,
+                                           .ttl_text = from->ttl_text,
+                                           .field_id = from->field_id };
+    }
+    spec->extras = ARENA_ARRAY(arena, struct str, def->extras_count + 1);
+    for (size_t i = 0; i < def->extras_count; i++)
+        spec->extras[i] = def->extras[i];
+    spec->settings = ARENA_ARRAY(arena, struct table_setting, def->settings_given_count + 1);
+    for (size_t i = 0; i < def->settings_given_count; i++)
+        spec->settings[i] = def->settings_given[i];
+}
+
+/* ---- ALTER ---- */
+
+static bool find_column(const struct table_spec *spec, struct str name, size_t *at)
+{
+    for (*at = 0; *at < spec->columns_count; (*at)++)
+        if (str_eq(spec->columns[*at].name, name))
+            return true;
+    return false;
+}
+
+static bool add_columns(struct table_spec *spec, const struct alter_command *command, struct arena *arena,
+                        struct err *err)
+{
+    size_t at = command->first ? 0 : spec->columns_count, found;
+    if (command->after.len > 0) {
+        if (!find_column(spec, command->after, &found))
+            return err_set(err, ERR_NO_SUCH_COLUMN_IN_TABLE,
+                           "Wrong column name. Cannot find column " STR_FMT " to insert after",
+                           STR_ARG(command->after));
+        at = found + 1;
+    }
+    for (size_t i = 0; i < command->columns_count; i++) {
+        const struct column_spec *column = &command->columns[i];
+        if (find_column(spec, column->name, &found)) {
+            if (command->if_not_exists)
+                continue;
+            return err_set(err, ERR_DUPLICATE_COLUMN,
+                           "Cannot add column `" STR_FMT "`: column with this name already exists",
+                           STR_ARG(column->name));
+        }
+        *table_spec_insert(spec, arena, at++, 1) = *column;
+    }
+    return true;
+}
+
+static void set_settings(struct table_spec *spec, const struct alter_command *command, struct arena *arena)
+{
+    struct table_setting *settings =
+        ARENA_ARRAY(arena, struct table_setting, spec->settings_count + command->settings_count);
+    for (size_t i = 0; i < spec->settings_count; i++)
+        settings[i] = spec->settings[i];
+    spec->settings = settings;
+    for (size_t i = 0; i < command->settings_count; i++) {
+        size_t at = 0;
+        while (at < spec->settings_count && !str_eq(settings[at].name, command->settings[i].name))
+            at++;
+        settings[at] = command->settings[i];
+        spec->settings_count = MAX(spec->settings_count, at + 1);
+    }
+}
+
+static bool alter(struct table_spec *spec, const struct alter_command *command, struct arena *arena, struct err *err)
+{
+    size_t at;
+    switch (command->kind) {
+    case ALTER_ADD_COLUMN:
+        return add_columns(spec, command, arena, err);
+    case ALTER_COMMENT_COLUMN:
+        if (find_column(spec, command->column, &at))
+            spec->columns[at].comment = command->text;
+        else if (!command->if_exists)
+            return err_set(err, ERR_NOT_FOUND_COLUMN_IN_BLOCK,
+                           "Wrong column name. Cannot find column `" STR_FMT "` to comment", STR_ARG(command->column));
+        return true;
+    case ALTER_MODIFY_TTL:
+        spec->ttl_text = command->text;
+        return true;
+    case ALTER_REMOVE_TTL:
+        spec->ttl_text = STR_EMPTY;
+        return true;
+    case ALTER_MODIFY_COMMENT:
+        spec->comment = command->text;
+        return true;
+    case ALTER_MODIFY_SETTING:
+        set_settings(spec, command, arena);
+        return true;
+    case ALTER_DROP_PARTITION:
+        break; /* changes parts, not the definition */
+    }
+    return true;
+}
+
+bool table_spec_alter(struct table_spec *spec, const struct alter_command *commands, size_t count, struct arena *arena,
+                      struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!alter(spec, &commands[i], arena, err))
+            return false;
+    spec->version++;
+    return true;
+}

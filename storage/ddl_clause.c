@@ -1,0 +1,274 @@
+/* ddl_clause.c: what follows the columns of a CREATE TABLE, and the commands of ALTER TABLE. */
+#include <stdlib.h>
+
+#include "base/strbuf.h"
+#include "storage/ddl_statement.h"
+#include "storage/expr_text.h"
+
+enum { SETTINGS_MAX = 256, ALTERS_MAX = 256 };
+
+/* A value as it will be printed: 100, -1, 1.5, true, 'text'. */
+static bool take_value(struct ddl_parser *p, struct str *out)
+{
+    struct token token = lexer_next(&p->lexer);
+    bool minus = token_is_symbol(token, "-");
+    if (minus)
+        token = lexer_next(&p->lexer);
+    if (token.kind == TOKEN_NUMBER || (token.kind == TOKEN_WORD && !minus)) {
+        *out = str_of(arena_printf(p->arena, "%s" STR_FMT, minus ? "-" : "", STR_ARG(token.text)));
+        return true;
+    }
+    if (token.kind != TOKEN_STRING || minus)
+        return lexer_error(&p->lexer, token, "literal", p->err);
+    struct strbuf value = { 0 }, text = { 0 };
+    bool ok = token_unquote(token, &value, p->err);
+    lexer_print_string(&text, strbuf_view(&value));
+    *out = arena_dup(p->arena, strbuf_view(&text));
+    strbuf_fini(&value);
+    strbuf_fini(&text);
+    return ok;
+}
+
+bool ddl_take_settings(struct ddl_parser *p, struct table_setting **settings, size_t *count)
+{
+    *settings = ARENA_ARRAY(p->arena, struct table_setting, SETTINGS_MAX);
+    *count = 0;
+    do {
+        if (*count == SETTINGS_MAX)
+            return err_set(p->err, ERR_QUERY_IS_TOO_LARGE, "more than %d settings", SETTINGS_MAX);
+        struct table_setting *setting = &(*settings)[(*count)++];
+        if (!ddl_take_name(p, &setting->name) || !ddl_want_symbol(p, "=") || !take_value(p, &setting->value))
+            return false;
+    } while (lexer_take_symbol(&p->lexer, ","));
+    return true;
+}
+
+/* expr [DELETE] [WHERE expr], ... */
+bool ddl_take_ttl(struct ddl_parser *p, struct str *out)
+{
+    struct strbuf text = { 0 };
+    struct expr_text expr;
+    bool ok = true, more = true;
+    while (ok && more) {
+        ok = expr_text_parse(&p->lexer, p->arena, &expr, p->err);
+        if (!ok)
+            break;
+        strbuf_add(&text, expr.text);
+        (void)lexer_take_word(&p->lexer, "DELETE");
+        if (token_is_word(lexer_peek(&p->lexer), "TO") || token_is_word(lexer_peek(&p->lexer), "RECOMPRESS") ||
+            token_is_word(lexer_peek(&p->lexer), "GROUP"))
+            ok = err_set(p->err, ERR_NOT_IMPLEMENTED, "TTL can only delete rows here");
+        else if (lexer_take_word(&p->lexer, "WHERE")) {
+            ok = expr_text_parse(&p->lexer, p->arena, &expr, p->err);
+            if (ok)
+                strbuf_addf(&text, " WHERE " STR_FMT, STR_ARG(expr.text));
+        }
+        more = lexer_take_symbol(&p->lexer, ",");
+        if (more)
+            strbuf_add_text(&text, ", ");
+    }
+    *out = arena_dup(p->arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    return ok;
+}
+
+/* Parts are sorted upwards only: a DESC anywhere in the key is refused by name, an ASC is the default and dropped. */
+static bool take_key(struct ddl_parser *p, struct str *out)
+{
+    struct lexer ahead = p->lexer;
+    size_t depth = 0;
+    bool brackets = token_is_symbol(lexer_peek(&ahead), "(");
+    do {
+        struct token token = lexer_peek(&ahead);
+        if (token_is_word(token, "DESC") || token_is_word(token, "DESCENDING"))
+            return err_set(p->err, ERR_NOT_IMPLEMENTED, "ORDER BY ... DESC is not supported: parts are sorted upwards");
+        if (token.kind == TOKEN_END || token.kind == TOKEN_ERROR)
+            break;
+        depth += token_is_symbol(token, "(");
+        depth -= depth > 0 && token_is_symbol(token, ")");
+        (void)lexer_next(&ahead);
+    } while (brackets && depth > 0);
+    struct expr_text expr;
+    if (!expr_text_parse(&p->lexer, p->arena, &expr, p->err))
+        return false;
+    (void)lexer_take_word(&p->lexer, "ASC");
+    struct token next = lexer_peek(&p->lexer);
+    if (token_is_word(next, "DESC") || token_is_word(next, "DESCENDING"))
+        return err_set(p->err, ERR_NOT_IMPLEMENTED, "ORDER BY ... DESC is not supported: parts are sorted upwards");
+    *out = expr.text;
+    return true;
+}
+
+static bool take_engine_name(struct ddl_parser *p, struct table_spec *spec)
+{
+    (void)lexer_take_symbol(&p->lexer, "=");
+    if (!ddl_take_name(p, &spec->engine))
+        return false;
+    spec->has_engine = true;
+    if (!str_is(spec->engine, "MergeTree"))
+        return err_set(p->err, ERR_UNKNOWN_STORAGE, "Unknown table engine " STR_FMT ": tables here are MergeTree",
+                       STR_ARG(spec->engine));
+    if (!lexer_take_symbol(&p->lexer, "("))
+        return true;
+    return lexer_take_symbol(&p->lexer, ")") ||
+           err_set(p->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "Engine MergeTree takes no arguments");
+}
+
+static bool once(struct ddl_parser *p, const struct str *text)
+{
+    return text->len == 0 || ddl_fail(p, "each clause once");
+}
+
+static bool take_clause(struct ddl_parser *p, struct table_spec *spec, bool *taken)
+{
+    struct expr_text expr;
+    *taken = true;
+    if (lexer_take_word(&p->lexer, "ENGINE"))
+        return once(p, &spec->engine) && take_engine_name(p, spec);
+    if (ddl_take_words(p, "PARTITION", "BY")) {
+        bool ok = once(p, &spec->partition_text) && expr_text_parse(&p->lexer, p->arena, &expr, p->err);
+        spec->partition_text = ok ? expr.text : STR_EMPTY;
+        return ok;
+    }
+    if (ddl_take_words(p, "ORDER", "BY"))
+        return once(p, &spec->order_text) && take_key(p, &spec->order_text);
+    if (ddl_take_words(p, "PRIMARY", "KEY"))
+        return once(p, &spec->primary_text) && take_key(p, &spec->primary_text);
+    if (ddl_take_words(p, "SAMPLE", "BY"))
+        return err_set(p->err, ERR_NOT_IMPLEMENTED, "SAMPLE BY is not supported");
+    if (ddl_take_words(p, "UNIQUE", "KEY"))
+        return err_set(p->err, ERR_NOT_IMPLEMENTED, "UNIQUE KEY is not supported");
+    if (lexer_take_word(&p->lexer, "TTL"))
+        return once(p, &spec->ttl_text) && ddl_take_ttl(p, &spec->ttl_text);
+    if (lexer_take_word(&p->lexer, "SETTINGS"))
+        return (spec->settings_count == 0 || ddl_fail(p, "SETTINGS once")) &&
+               ddl_take_settings(p, &spec->settings, &spec->settings_count);
+    if (lexer_take_word(&p->lexer, "COMMENT"))
+        return once(p, &spec->comment) && ddl_take_string(p, &spec->comment);
+    *taken = false;
+    return true;
+}
+
+bool ddl_take_engine(struct ddl_parser *p, struct table_spec *spec)
+{
+    bool taken = true;
+    while (taken)
+        if (!take_clause(p, spec, &taken))
+            return false;
+    return true;
+}
+
+/* ---- ALTER ---- */
+
+/* PARTITION value | PARTITION ID 'id' | PARTITION ALL: the value as system.parts.partition has it. */
+bool ddl_take_partition(struct ddl_parser *p, struct alter_command *out)
+{
+    if (lexer_take_word(&p->lexer, "ALL")) {
+        out->partition_all = true;
+        return true;
+    }
+    if (lexer_take_word(&p->lexer, "ID")) {
+        out->partition_by_id = true;
+        return ddl_take_string(p, &out->partition);
+    }
+    if (lexer_peek(&p->lexer).kind == TOKEN_STRING)
+        return ddl_take_string(p, &out->partition);
+    struct expr_text expr;
+    if (!expr_text_parse(&p->lexer, p->arena, &expr, p->err))
+        return false;
+    /* (1, 'x') is kept as (1,'x'), which is how a tuple prints as a value. */
+    struct strbuf text = { 0 };
+    struct lexer inner;
+    lexer_init(&inner, expr.text);
+    for (struct token token = lexer_next(&inner); token.kind != TOKEN_END; token = lexer_next(&inner))
+        strbuf_add(&text, token.text);
+    out->partition = arena_dup(p->arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    return true;
+}
+
+static bool take_add_column(struct ddl_parser *p, struct alter_command *out)
+{
+    struct table_spec spec = { 0 };
+    bool is_primary = false;
+    out->kind = ALTER_ADD_COLUMN;
+    struct lexer ahead = p->lexer;
+    if (lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS")) {
+        out->if_not_exists = true;
+        p->lexer = ahead;
+    }
+    if (!ddl_take_column(p, &spec, &is_primary))
+        return false;
+    if (is_primary)
+        return err_set(p->err, ERR_BAD_ARGUMENTS, "a column that is added cannot be in the primary key");
+    out->columns = spec.columns;
+    out->columns_count = spec.columns_count;
+    out->first = lexer_take_word(&p->lexer, "FIRST");
+    return out->first || !lexer_take_word(&p->lexer, "AFTER") || ddl_take_name(p, &out->after);
+}
+
+static bool take_modify(struct ddl_parser *p, struct alter_command *out)
+{
+    if (lexer_take_word(&p->lexer, "TTL")) {
+        out->kind = ALTER_MODIFY_TTL;
+        return ddl_take_ttl(p, &out->text);
+    }
+    if (lexer_take_word(&p->lexer, "COMMENT")) {
+        out->kind = ALTER_MODIFY_COMMENT;
+        return ddl_take_string(p, &out->text);
+    }
+    if (lexer_take_word(&p->lexer, "SETTING")) {
+        out->kind = ALTER_MODIFY_SETTING;
+        return ddl_take_settings(p, &out->settings, &out->settings_count);
+    }
+    struct token what = lexer_peek(&p->lexer);
+    return err_set(p->err, ERR_NOT_IMPLEMENTED, "ALTER TABLE ... MODIFY " STR_FMT " is not supported",
+                   STR_ARG(what.text));
+}
+
+static bool take_alter(struct ddl_parser *p, struct alter_command *out)
+{
+    static const char *const refused[] = { "ADD",      "DROP",        "MODIFY", "RENAME", "CLEAR",   "UPDATE",
+                                           "DELETE",   "MATERIALIZE", "ATTACH", "DETACH", "REPLACE", "FREEZE",
+                                           "UNFREEZE", "FETCH",       "MOVE",   "APPLY",  "RESET",   "REMOVE" };
+    if (ddl_take_words(p, "ADD", "COLUMN"))
+        return take_add_column(p, out);
+    if (ddl_take_words(p, "COMMENT", "COLUMN")) {
+        out->kind = ALTER_COMMENT_COLUMN;
+        out->if_exists = ddl_take_words(p, "IF", "EXISTS");
+        return ddl_take_name(p, &out->column) && ddl_take_string(p, &out->text);
+    }
+    if (ddl_take_words(p, "REMOVE", "TTL")) {
+        out->kind = ALTER_REMOVE_TTL;
+        return true;
+    }
+    if (ddl_take_words(p, "DROP", "PARTITION")) {
+        out->kind = ALTER_DROP_PARTITION;
+        return ddl_take_partition(p, out);
+    }
+    struct token what = lexer_peek(&p->lexer);
+    if (lexer_take_word(&p->lexer, "MODIFY"))
+        return take_modify(p, out);
+    for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
+        if (token_is_word(what, refused[i])) {
+            struct lexer ahead = p->lexer;
+            (void)lexer_next(&ahead);
+            struct token object = lexer_peek(&ahead);
+            return err_set(p->err, ERR_NOT_IMPLEMENTED, "ALTER TABLE ... " STR_FMT " " STR_FMT " is not supported",
+                           STR_ARG(what.text), STR_ARG(object.text));
+        }
+    return ddl_fail(p, "ADD COLUMN, COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, MODIFY SETTING, DROP PARTITION");
+}
+
+bool ddl_take_alters(struct ddl_parser *p, struct ddl_statement *out)
+{
+    out->alters = ARENA_ARRAY(p->arena, struct alter_command, ALTERS_MAX);
+    do {
+        if (out->alters_count == ALTERS_MAX)
+            return err_set(p->err, ERR_QUERY_IS_TOO_LARGE, "more than %d commands", ALTERS_MAX);
+        bool brackets = lexer_take_symbol(&p->lexer, "(");
+        if (!take_alter(p, &out->alters[out->alters_count++]) || (brackets && !ddl_want_symbol(p, ")")))
+            return false;
+    } while (lexer_take_symbol(&p->lexer, ","));
+    return true;
+}

@@ -1,0 +1,58 @@
+/* merge.h: which parts to merge (merge_pick, pure) and the merging itself (merge_run).
+ *
+ * merge_pick is ClickHouse's Simple selector (size-tiered runs of neighbours, more willing the older they are and the
+ * more parts there are), with a smaller fixed cost per part, since parts here begin at kilobytes. merge_run streams: it
+ * holds one row group of each source and one block of output. */
+#ifndef SLUICE_STORAGE_MERGE_H
+#define SLUICE_STORAGE_MERGE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/rng.h"
+#include "storage/ddl.h"
+#include "storage/part.h"
+#include "storage/part_write.h"
+
+struct merge_candidate {
+    uint32_t partition; /* equal numbers are one partition, and neighbours in the array */
+    uint64_t first, last;
+    uint64_t bytes;
+    uint64_t memory_bytes; /* what reading it takes at once */
+    uint64_t age_s;
+    bool busy; /* being merged, or not below the numbers in flight */
+};
+struct merge_limits {
+    uint64_t parts_max;   /* of one merge; at least 2 */
+    uint64_t bytes_max;   /* sum of the sources */
+    uint64_t memory_max;  /* sum of memory_bytes */
+    uint64_t force_age_s; /* runs whose parts are all this old may always be merged; 0: never so */
+    uint64_t fixed_bytes; /* what a part costs beside its bytes; 0: MERGE_FIXED_BYTES */
+    uint64_t parts_throw; /* parts_to_throw_insert: near it, quick short merges come first */
+};
+enum { MERGE_FIXED_BYTES = 256 * 1024 };
+struct merge_range {
+    size_t from, count;
+};
+/* candidates are ordered by partition, then first. False: nothing is worth it now. */
+bool merge_pick(const struct merge_candidate *candidates, size_t count, const struct merge_limits *limits,
+                struct merge_range *range);
+/* For OPTIMIZE: the longest run of a partition that the limits allow. */
+bool merge_pick_any(const struct merge_candidate *candidates, size_t count, const struct merge_limits *limits,
+                    struct merge_range *range);
+
+struct merge_job {
+    struct fs *fs;
+    struct rng *rng; /* for defaults that differ each time */
+    const struct table_def *def;
+    const char *dir;             /* of the partition */
+    struct part *const *sources; /* in order of blocks */
+    size_t sources_count;
+    int64_t wall_ns;
+    const int *cancel_a, *cancel_b; /* atomic; either stops it with ABORTED */
+};
+/* The merged part, synced under its temporary name, with as many rows and the same row-hash sum as its sources; columns
+ * that a source has not are filled by their defaults. */
+must_use bool merge_run(const struct merge_job *job, struct part_writer **writer, struct err *err);
+#endif

@@ -1,0 +1,228 @@
+/* part.c: names of parts, and parts as open files. */
+#include "storage/part.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- names ---- */
+
+/* Decimal without a sign or leading zeros, up to the separator, which is taken. */
+static bool take_number(struct str *rest, char separator, uint64_t *out)
+{
+    struct str digits;
+    if (!str_cut(rest, separator, &digits) || digits.len == 0 || (digits.data[0] == '0' && digits.len > 1))
+        return false;
+    return str_to_u64(digits, out) && digits.data[0] >= '0' && digits.data[0] <= '9';
+}
+
+bool part_name_parse(struct str name, struct part_name *out)
+{
+    static const char suffix[] = ".parquet";
+    uint64_t level = 0;
+    if (!str_ends(name, str_of(suffix)))
+        return false;
+    struct str rest = str_sub(name, 0, name.len - (sizeof suffix - 1));
+    if (!take_number(&rest, '_', &out->first) || !take_number(&rest, '_', &out->last) ||
+        !take_number(&rest, '_', &level) || level > UINT32_MAX || rest.len != 16)
+        return false;
+    out->random = 0;
+    for (size_t i = 0; i < 16; i++) {
+        char c = rest.data[i];
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
+            return false;
+        out->random = out->random << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    out->level = (uint32_t)level;
+    return out->first >= 1 && out->first <= out->last;
+}
+
+void part_name_print(const struct part_name *name, char out[PART_NAME_BYTES])
+{
+    snprintf(out, PART_NAME_BYTES, "%llu_%llu_%u_%016llx.parquet", (unsigned long long)name->first,
+             (unsigned long long)name->last, name->level, (unsigned long long)name->random);
+}
+
+/* ---- reading through a handle that is opened when it is needed ---- */
+
+static int handles_kept; /* atomic; of all parts of the process */
+
+static bool handle_keep(void)
+{
+    if (__atomic_add_fetch(&handles_kept, 1, __ATOMIC_RELAXED) <= PART_HANDLES_KEPT)
+        return true;
+    __atomic_sub_fetch(&handles_kept, 1, __ATOMIC_RELAXED);
+    return false;
+}
+
+/* Makes *file the part's handle unless another thread was first. What is left in *file is the caller's to close. */
+static struct fs_file *handle_publish(struct part *part, struct fs_file **file)
+{
+    struct fs_file *other = NULL;
+    if (__atomic_compare_exchange_n(&part->handle, &other, *file, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        other = *file;
+        *file = NULL;
+    }
+    return other;
+}
+
+static bool read_whole(struct fs *fs, struct fs_file *file, uint64_t offset, char *out, size_t bytes, struct err *err)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        size_t got = 0;
+        if (!fs_read_at(fs, file, offset + done, out + done, bytes - done, &got, err))
+            return false;
+        if (got == 0)
+            return err_set(err, ERR_CORRUPTED_DATA, "file ends at byte %llu, %zu bytes early",
+                           (unsigned long long)(offset + done), bytes - done);
+        done += got;
+    }
+    return true;
+}
+
+static bool part_read(void *context, uint64_t offset, void *out, size_t bytes, struct err *err)
+{
+    struct part *part = context;
+    struct fs_file *own = NULL, *file = __atomic_load_n(&part->handle, __ATOMIC_ACQUIRE);
+    if (file == NULL) {
+        if (!fs_open(part->fs, part->path, &own, err))
+            return err_wrap(err, "%s", part->path);
+        file = own;
+        if (handle_keep()) {
+            file = handle_publish(part, &own);
+            if (own != NULL)
+                __atomic_sub_fetch(&handles_kept, 1, __ATOMIC_RELAXED);
+        }
+    }
+    bool ok = read_whole(part->fs, file, offset, out, bytes, err);
+    fs_discard(part->fs, &own);
+    return ok || err_wrap(err, "%s", part->path);
+}
+
+bool part_pin(struct part *part, struct err *err)
+{
+    struct fs_file *file = NULL;
+    if (__atomic_load_n(&part->handle, __ATOMIC_ACQUIRE) != NULL)
+        return true;
+    if (!fs_open(part->fs, part->path, &file, err))
+        return err_wrap(err, "%s", part->path);
+    __atomic_add_fetch(&handles_kept, 1, __ATOMIC_RELAXED);
+    handle_publish(part, &file);
+    if (file != NULL)
+        __atomic_sub_fetch(&handles_kept, 1, __ATOMIC_RELAXED);
+    fs_discard(part->fs, &file);
+    return true;
+}
+
+static void handle_close(struct part *part)
+{
+    if (part->handle == NULL)
+        return;
+    __atomic_sub_fetch(&handles_kept, 1, __ATOMIC_RELAXED);
+    fs_discard(part->fs, &part->handle);
+}
+
+/* ---- parts ---- */
+
+static bool take_meta(struct part *part, struct err *err)
+{
+    struct part_meta meta;
+    struct str value = parquet_metadata(part->file, STR("sluice.part"));
+    if (value.len == 0)
+        return err_set(err, ERR_CORRUPTED_DATA, "no sluice.part in the footer");
+    if (!part_meta_parse(value, parquet_metadata(part->file, STR("sluice.flush")),
+                         parquet_metadata(part->file, STR("sluice.tokens")),
+                         parquet_metadata(part->file, STR("sluice.contents")), &meta, err))
+        return false;
+    const char *bad = NULL;
+    if (meta.name.first != part->name.first || meta.name.last != part->name.last ||
+        meta.name.level != part->name.level || meta.name.random != part->name.random)
+        bad = "the footer belongs to another part's name";
+    else if (meta.rows != parquet_rows(part->file))
+        bad = "the footer's row counts disagree";
+    else if (strcmp(meta.partition.dir, part->partition.dir) != 0)
+        bad = "the footer belongs to another partition";
+    if (bad != NULL) {
+        part_meta_fini(&meta);
+        return err_set(err, ERR_CORRUPTED_DATA, "%s", bad);
+    }
+    partition_key_fini(&part->partition);
+    part->partition = meta.partition;
+    meta.partition = (struct partition_key){ 0 };
+    memcpy(part->table_uuid, meta.table_uuid, sizeof part->table_uuid);
+    part->rows = meta.rows;
+    part->row_hash_sum = meta.row_hash_sum;
+    part->created_wall_ns = meta.created_wall_ns;
+    part->schema_version = meta.schema_version;
+    part->flush_id = meta.flush_id;
+    part->flush_index = meta.flush_index;
+    part->flush_count = meta.flush_count;
+    part->tokens = meta.tokens;
+    part->tokens_count = meta.tokens_count;
+    meta.tokens = NULL;
+    part_meta_fini(&meta);
+    return true;
+}
+
+static struct part *part_new(struct fs *fs, const char *dir, const char *path)
+{
+    struct part *part = NEW(struct part);
+    const char *slash = strrchr(dir, '/');
+    part->fs = fs;
+    part->path = mem_strdup(path);
+    part->partition.dir = mem_strdup(slash == NULL ? dir : slash + 1);
+    part->refs = 1;
+    return part;
+}
+
+bool part_open(struct fs *fs, const char *dir, struct str name, struct part **out, struct err *err)
+{
+    char path[PATH_BYTES], text[256];
+    struct part_name parsed;
+    if (name.len >= sizeof text || !part_name_parse(name, &parsed))
+        return err_set(err, ERR_CORRUPTED_DATA, "%s/" STR_FMT " is no name of a part", dir, STR_ARG(name));
+    memcpy(text, name.data, name.len);
+    text[name.len] = 0;
+    if (!path_join(path, dir, "", text, err))
+        return false;
+    struct part *part = part_new(fs, dir, path);
+    part->name = parsed;
+    bool ok = fs_open(fs, path, &part->handle, err) && fs_size(fs, part->handle, &part->bytes, err) &&
+              parquet_open(part_read, part, part->bytes, &part->file, err) && take_meta(part, err);
+    fs_discard(fs, &part->handle);
+    if (!ok) {
+        part_unref(part);
+        return err_wrap(err, "part %s", path);
+    }
+    *out = part;
+    return true;
+}
+
+struct part *part_ref(struct part *part)
+{
+    must(__atomic_add_fetch(&part->refs, 1, __ATOMIC_RELAXED) > 1);
+    return part;
+}
+
+void part_unref(struct part *part)
+{
+    if (part == NULL || __atomic_sub_fetch(&part->refs, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    parquet_close(part->file);
+    handle_close(part);
+    partition_key_fini(&part->partition);
+    free(part->tokens);
+    free(part->path);
+    free(part);
+}
+
+uint64_t part_memory_bytes(const struct part *part)
+{
+    enum { EXPANSION = 8 }; /* decoded bytes per stored one, for text that compresses well */
+    uint64_t most = 0;
+    for (size_t i = 0; i < parquet_row_groups(part->file); i++) {
+        uint64_t bytes = parquet_row_group(part->file, i).bytes;
+        most = MAX(most, bytes);
+    }
+    return most > UINT64_MAX / EXPANSION ? UINT64_MAX : most * EXPANSION;
+}

@@ -1,0 +1,345 @@
+/* store.c: opening the data directory, looking tables up, and the steps of background work. */
+#include "storage/store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "storage/store_impl.h"
+
+enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 0, FORMAT_BYTES_MAX = 4096 };
+#define MERGE_AGAIN_NS (1 * NS_PER_S)
+#define CLEAN_AGAIN_NS (1 * NS_PER_S)
+
+/* ---- FORMAT and LOCK ---- */
+
+static bool write_format(struct store *store, struct err *err)
+{
+    struct strbuf text = { 0 };
+    strbuf_addf(&text, "product=sluice\nmajor=%d\nminor=%d\nseed=%016llx\n", FORMAT_MAJOR, FORMAT_MINOR,
+                (unsigned long long)rng_next(store->env.rng));
+    bool ok = fs_write_durably(store->env.fs, store->dir, "FORMAT", strbuf_view(&text), false, err);
+    strbuf_fini(&text);
+    return ok;
+}
+
+static bool check_format(struct str text, struct err *err)
+{
+    struct str line, name;
+    bool product = false, major = false;
+    while (str_cut(&text, '\n', &line)) {
+        struct str value = line;
+        uint64_t number = 0;
+        if (!str_cut(&value, '=', &name))
+            continue;
+        if (str_is(name, "product"))
+            product = str_is(value, "sluice");
+        if (str_is(name, "major") && str_to_u64(value, &number)) {
+            if (number > FORMAT_MAJOR)
+                return err_set(err, ERR_NOT_IMPLEMENTED, "the data is of format %llu, this version knows up to %d",
+                               (unsigned long long)number, FORMAT_MAJOR);
+            major = number == FORMAT_MAJOR;
+        }
+    }
+    return (product && major) || err_set(err, ERR_CORRUPTED_DATA, "FORMAT does not say that this is Sluice's data");
+}
+
+static bool take_format(struct store *store, enum store_open_failure *why, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct strbuf text = { 0 };
+    if (!path_join(path, store->dir, "", "FORMAT", err))
+        return false;
+    if (!fs_exists(store->env.fs, path)) {
+        if (!fs_exists(store->env.fs, store->tables_dir))
+            return write_format(store, err);
+        *why = STORE_OPEN_FORMAT;
+        return err_set(err, ERR_CORRUPTED_DATA, "%s has tables but no FORMAT", store->dir);
+    }
+    bool ok = fs_read_file(store->env.fs, path, FORMAT_BYTES_MAX, &text, err);
+    if (ok && !check_format(strbuf_view(&text), err)) {
+        *why = STORE_OPEN_FORMAT;
+        ok = err_wrap(err, "%s", path);
+    }
+    strbuf_fini(&text);
+    return ok;
+}
+
+static bool take_lock(struct store *store, enum store_open_failure *why, struct err *err)
+{
+    char path[PATH_BYTES];
+    if (!path_join(path, store->dir, "", "LOCK", err) || !fs_append_to(store->env.fs, path, &store->lock_file, err))
+        return false;
+    if (fs_lock(store->env.fs, store->lock_file, err))
+        return true;
+    *why = STORE_OPEN_LOCKED;
+    return err_wrap(err, "another process uses %s", store->dir);
+}
+
+static bool count_damaged(struct store *store, struct err *err)
+{
+    struct fs_names names = { 0 };
+    if (!fs_make_dirs(store->env.fs, store->env.damaged_dir, err) ||
+        !fs_list(store->env.fs, store->env.damaged_dir, &names, err))
+        return false;
+    for (size_t i = 0; i < names.count; i++)
+        if (!str_ends(str_of(names.names[i]), STR(".txt")) && names.names[i][0] != '_')
+            store->env.damaged++;
+    fs_names_fini(&names);
+    return true;
+}
+
+/* ---- opening and closing ---- */
+
+static void collect(void *context)
+{
+    struct store *store = context;
+    struct table **tables = NULL;
+    size_t count = 0;
+    store_tables(store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct table_stats stats;
+        struct str name = table_full_name(tables[i]);
+        table_get_stats(tables[i], &stats);
+        metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("active") }),
+                          (double)stats.parts_active);
+        metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("old") }), (double)stats.parts_old);
+        metric_series_set(metric_series1(METRIC_PARTS_PARTITION_MAX, name), (double)stats.parts_partition_max);
+        metric_series_set(metric_series1(METRIC_TABLE_ROWS, name), (double)stats.rows);
+        metric_series_set(metric_series1(METRIC_TABLE_BYTES, name), (double)stats.bytes);
+        metric_series_set(metric_series1(METRIC_DEDUP_TOKENS, name), (double)stats.tokens);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    metric_set(METRIC_DAMAGED_FILES, (double)store_damaged(store));
+}
+
+static struct store *store_new(const struct store_options *options)
+{
+    struct store *store = NEW(struct store);
+    struct strbuf path = { 0 };
+    store->env = (struct table_env){ .fs = options->fs, .clock = options->clock, .rng = options->rng };
+    store->dir = mem_strdup(options->dir);
+    strbuf_addf(&path, "%s/tables", options->dir);
+    store->tables_dir = strbuf_take(&path);
+    strbuf_addf(&path, "%s/damaged", options->dir);
+    store->env.damaged_dir = strbuf_take(&path);
+    store->merge_threads = options->merge_threads;
+    mutex_init(&store->ddl, LOCK_DDL);
+    mutex_init(&store->lock, LOCK_STORE);
+    return store;
+}
+
+static void store_free(struct store *store)
+{
+    catalog_close(store);
+    fs_discard(store->env.fs, &store->lock_file);
+    mutex_fini(&store->ddl);
+    mutex_fini(&store->lock);
+    free(store->env.damaged_dir);
+    free(store->tables_dir);
+    free(store->dir);
+    free(store);
+}
+
+bool store_open(const struct store_options *options, struct store **out, enum store_open_failure *why, struct err *err)
+{
+    struct store *store = store_new(options);
+    uint64_t began = clock_mono_ns(options->clock);
+    *why = STORE_OPEN_ERROR;
+    bool ok = fs_make_dirs(options->fs, options->dir, err) && take_lock(store, why, err) &&
+              take_format(store, why, err) && count_damaged(store, err) &&
+              fs_make_dirs(options->fs, store->tables_dir, err) && catalog_open(store, err);
+    if (!ok) {
+        store_free(store);
+        return err_wrap(err, "open %s", options->dir);
+    }
+    metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(options->clock) - began) / (double)NS_PER_S);
+    metric_collector(collect, store);
+    *out = store;
+    return true;
+}
+
+void store_close(struct store *store)
+{
+    if (store == NULL)
+        return;
+    store_cancel_merges(store);
+    metric_collector_remove(collect, store);
+    store_free(store);
+}
+
+const char *store_dir(const struct store *store)
+{
+    return store->dir;
+}
+
+uint64_t store_damaged(const struct store *store)
+{
+    return __atomic_load_n(&store->env.damaged, __ATOMIC_RELAXED);
+}
+
+/* ---- looking up ---- */
+
+bool store_has_database(struct store *store, struct str database)
+{
+    mutex_lock(&store->lock);
+    bool found = map_get(&store->databases, database) != NULL;
+    mutex_unlock(&store->lock);
+    return found;
+}
+
+/* A name that may have been meant, appended as the engine does. */
+static bool unknown_table(struct store *store, struct str database, struct str name, struct err *err)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    store_tables(store, database, &tables, &count);
+    struct str *names = mem_alloc(count * sizeof *names);
+    for (size_t i = 0; i < count; i++)
+        names[i] = table_def(tables[i])->name;
+    struct str near = str_closest(name, names, count);
+    err_set(err, ERR_UNKNOWN_TABLE, "Table " STR_FMT "." STR_FMT " does not exist%s" STR_FMT "%s", STR_ARG(database),
+            STR_ARG(name), near.len > 0 ? ". Maybe you meant " : "", STR_ARG(near), near.len > 0 ? "?" : "");
+    free(names);
+    for (size_t i = 0; i < count; i++)
+        table_unref(tables[i]);
+    free(tables);
+    return false;
+}
+
+bool store_table(struct store *store, struct str database, struct str name, struct table **table, struct err *err)
+{
+    mutex_lock(&store->lock);
+    struct database *found = map_get(&store->databases, database);
+    struct table *t = found == NULL ? NULL : map_get(&found->tables, name);
+    if (t != NULL)
+        *table = table_ref(t);
+    mutex_unlock(&store->lock);
+    if (found == NULL)
+        return err_set(err, ERR_UNKNOWN_DATABASE, "Database " STR_FMT " does not exist", STR_ARG(database));
+    return t != NULL || unknown_table(store, database, name, err);
+}
+
+static int compare_tables(const void *a, const void *b)
+{
+    const struct table_def *x = table_def(*(struct table *const *)a), *y = table_def(*(struct table *const *)b);
+    int order = str_cmp(x->database, y->database);
+    return order != 0 ? order : str_cmp(x->name, y->name);
+}
+
+void store_tables(struct store *store, struct str database, struct table ***tables, size_t *count)
+{
+    size_t at = 0, cap = 0;
+    struct str key;
+    void *value;
+    *tables = NULL;
+    *count = 0;
+    mutex_lock(&store->lock);
+    while (map_next(&store->databases, &at, &key, &value)) {
+        struct database *one = value;
+        size_t inner = 0;
+        if (database.len > 0 && !str_eq(database, key))
+            continue;
+        while (map_next(&one->tables, &inner, &key, &value)) {
+            if (*count == cap) {
+                cap = cap == 0 ? 16 : cap * 2;
+                *tables = mem_realloc(*tables, cap * sizeof **tables);
+            }
+            (*tables)[(*count)++] = table_ref(value);
+        }
+    }
+    mutex_unlock(&store->lock);
+    if (*count > 1)
+        qsort(*tables, *count, sizeof **tables, compare_tables);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+void store_databases(struct store *store, struct arena *arena, struct str **names, size_t *count)
+{
+    size_t at = 0;
+    struct str key;
+    void *value;
+    mutex_lock(&store->lock);
+    *names = ARENA_ARRAY(arena, struct str, store->databases.count + 1);
+    *count = 0;
+    while (map_next(&store->databases, &at, &key, &value))
+        (*names)[(*count)++] = arena_dup(arena, key);
+    mutex_unlock(&store->lock);
+    if (*count > 1)
+        qsort(*names, *count, sizeof **names, compare_names);
+}
+
+/* ---- background ---- */
+
+static bool take_merge_slot(struct store *store, size_t *turn)
+{
+    mutex_lock(&store->lock);
+    bool ok = store->merges_running < store->merge_threads;
+    store->merges_running += ok;
+    *turn = store->merge_turn++;
+    metric_set(METRIC_MERGES_RUNNING, (double)store->merges_running);
+    mutex_unlock(&store->lock);
+    return ok;
+}
+
+static void give_merge_slot(struct store *store)
+{
+    mutex_lock(&store->lock);
+    store->merges_running--;
+    metric_set(METRIC_MERGES_RUNNING, (double)store->merges_running);
+    mutex_unlock(&store->lock);
+}
+
+uint64_t store_merge_step(struct store *store, uint64_t now_ns)
+{
+    struct table **tables = NULL;
+    size_t count = 0, turn = 0;
+    uint64_t again_ns = now_ns + MERGE_AGAIN_NS;
+    bool merged = false;
+    if (!take_merge_slot(store, &turn))
+        return again_ns;
+    store_tables(store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t table_again_ns = again_ns;
+        struct table *table = tables[(i + turn) % count];
+        if (!merged && table_merge_step(table, now_ns, &table_again_ns))
+            merged = true;
+        again_ns = MIN(again_ns, table_again_ns);
+    }
+    for (size_t i = 0; i < count; i++)
+        table_unref(tables[i]);
+    free(tables);
+    give_merge_slot(store);
+    return merged ? now_ns : again_ns;
+}
+
+uint64_t store_clean_step(struct store *store, uint64_t now_ns)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    uint64_t again_ns = now_ns + CLEAN_AGAIN_NS;
+    store_tables(store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t table_again_ns = table_clean_step(tables[i], now_ns);
+        again_ns = MIN(again_ns, table_again_ns);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    return again_ns;
+}
+
+void store_cancel_merges(struct store *store)
+{
+    __atomic_store_n(&store->env.cancel, 1, __ATOMIC_RELAXED);
+}
+
+void store_on_merge_wanted(struct store *store, void (*wake)(void *context), void *context)
+{
+    store->env.wake = (struct table_wake){ wake, context };
+}

@@ -1,0 +1,45 @@
+/* store_impl.h: the inside of the store, shared by store.c, store_catalog.c and store_ddl.c. */
+#ifndef SLUICE_STORAGE_STORE_IMPL_H
+#define SLUICE_STORAGE_STORE_IMPL_H
+#include "base/map.h"
+#include "base/sync.h"
+#include "storage/ddl_statement.h"
+#include "storage/store.h"
+#include "storage/table_impl.h"
+
+struct database {
+    char *name, *dir, *comment; /* dir: whole path */
+    struct map tables;          /* by name: struct table *, one reference each */
+};
+
+struct store {
+    struct table_env env;
+    char *dir, *tables_dir;
+    struct fs_file *lock_file;
+    uint64_t merge_threads;
+    struct mutex ddl;  /* LOCK_DDL: one change of the catalog at a time, with its I/O */
+    struct mutex lock; /* LOCK_STORE; guards the maps and what follows */
+    struct map databases;
+    size_t merge_turn;
+    uint64_t merges_running;
+};
+
+/* ---- store_catalog.c: databases and tables as directories ---- */
+must_use bool catalog_open(struct store *store, struct err *err); /* reads and recovers all of them */
+void catalog_close(struct store *store);
+/* NULL where there is none; the pointer is good under LOCK_DDL. */
+struct database *catalog_database(struct store *store, struct str name);
+must_use bool catalog_create_database(struct store *store, struct str name, struct str comment, struct err *err);
+must_use bool catalog_drop_database(struct store *store, struct database *database, struct err *err);
+/* def is taken over in any case. With replace a table of that name is dropped in the same move. */
+must_use bool catalog_create_table(struct store *store, struct database *database, struct table_def *def, bool replace,
+                                   struct err *err);
+must_use bool catalog_drop_table(struct store *store, struct database *database, struct table *table, struct err *err);
+must_use bool catalog_rename_table(struct store *store, struct table *table, struct database *from, struct database *to,
+                                   struct str name, struct err *err);
+must_use bool catalog_exchange_tables(struct store *store, struct table *a, struct database *database_a,
+                                      struct table *b, struct database *database_b, struct err *err);
+/* Writes table.sql of a changed definition. */
+must_use bool catalog_write_def(struct store *store, const char *table_dir, const struct table_def *def,
+                                struct err *err);
+#endif

@@ -1,0 +1,341 @@
+/* test_table.c: inserts, retries, partitions, merges and what a restart finds of them. */
+#include "sim/fs_sim.h"
+#include "tests/support/cmocka_all.h"
+#include "tests/unit/storage/store_fixture.h"
+
+static const char plain[] = "CREATE TABLE t (p Int32, k UInt64, s String) ORDER BY k";
+static const char parted[] = "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY (k, s)";
+
+static int setup(void **state)
+{
+    struct fixture *f = NEW(struct fixture);
+    fixture_init(f, fs_sim_new(), "/data", 1);
+    fixture_open(f);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    fixture_close(f);
+    fs_sim_free(f->fs);
+    free(f);
+    return 0;
+}
+
+static void merge_all(struct fixture *f)
+{
+    while (store_merge_step(f->store, f->clock.mono) <= f->clock.mono)
+        continue;
+}
+
+static void rows_are_sorted_visible_and_there_after_a_restart(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    struct table_member member = insert(t, (struct row[]){ { 1, 9, "c" }, { 1, 3, "a" }, { 2, 5, "b" } }, 3, "");
+    assert_int_equal(member.rows_written, 3);
+    assert_rows(t, "1:3:a 1:9:c 2:5:b");
+    assert_parts(t, "all:1-1-0");
+    struct part_set *set = table_snapshot(t);
+    struct column k;
+    struct err err = { 0 };
+    column_init(&k, table_def(t)->schema->columns[1].type);
+    assert_true(parquet_read_column(set->parts[0]->file, 0, 1, &k, &err));
+    assert_int_equal(*(const uint64_t *)column_cell(&k, 0), 3);
+    assert_int_equal(*(const uint64_t *)column_cell(&k, 2), 9);
+    column_fini(&k);
+    part_set_unref(set);
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "1:3:a 1:9:c 2:5:b");
+    insert(t, (struct row[]){ { 1, 1, "x" } }, 1, "");
+    assert_parts(t, "all:1-1-0 all:2-2-0");
+    table_unref(t);
+}
+
+static void one_part_for_each_partition_with_numbers_of_one_counter(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, parted);
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 1, "a" }, { 2, 1, "b" } }, 2, "");
+    insert(t, (struct row[]){ { 2, 2, "c" } }, 1, "");
+    assert_parts(t, "1:1-1-0 2:2-2-0 2:3-3-0");
+    assert_true(fs_exists(f->fs, "/data/tables/default/t/p=1"));
+    assert_true(fs_exists(f->fs, "/data/tables/default/t/p=2"));
+    table_unref(t);
+}
+
+static void a_retry_with_its_token_is_a_success_without_rows(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, parted);
+    struct table *t = find_table(f, "t");
+    assert_false(table_knows_token(t, STR("tok")));
+    struct table_member first = insert(t, (struct row[]){ { 1, 1, "a" } }, 1, "tok");
+    assert_false(first.duplicate);
+    assert_true(table_knows_token(t, STR("tok")));
+    struct table_member second = insert(t, (struct row[]){ { 2, 2, "other" } }, 1, "tok");
+    assert_true(second.duplicate);
+    assert_int_equal(second.rows_written, 0);
+    assert_rows(t, "1:1:a");
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_true(table_knows_token(t, STR("tok")));
+    assert_true(insert(t, (struct row[]){ { 1, 1, "a" } }, 1, "tok").duplicate);
+    table_unref(t);
+}
+
+static void members_of_one_insert_are_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k "
+           "SETTINGS max_partitions_per_insert_block = 2");
+    struct table *t = find_table(f, "t");
+    struct schema *schema = table_def(t)->schema;
+    const struct row rows[] = {
+        { 1, 1, "a" }, { 1, 2, "b" }, { 1, 3, "c" }, { 2, 3, "c" }, { 3, 3, "c" }, { 9, 9, "z" }
+    };
+    struct block block;
+    struct err err = { 0 };
+    block_start(&block, schema);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        push_row(&block, schema, &rows[i]);
+    struct table_member members[] = {
+        { .row_first = 0, .rows = 1, .token = STR("x") }, { .row_first = 1, .rows = 1, .token = STR("x") },
+        { .row_first = 2, .rows = 3, .token = STR("y") }, { .row_first = 5, .rows = 1 },
+        { .row_first = 6, .rows = 0, .token = STR("z") },
+    };
+    assert_true(table_insert(t, schema, &block, members, ARRAY_COUNT(members), &err));
+    assert_int_equal(members[0].rows_written, 1);
+    assert_true(members[1].duplicate);
+    assert_true(members[2].failed);
+    assert_int_equal(members[2].err.code, ERR_TOO_MANY_PARTS);
+    assert_int_equal(members[3].rows_written, 1);
+    assert_false(members[4].duplicate || members[4].failed);
+    assert_rows(t, "1:1:a 9:9:z");
+    assert_false(table_knows_token(t, STR("y")));
+    assert_false(table_knows_token(t, STR("z")));
+    block_fini(&block);
+    table_unref(t);
+}
+
+static void the_window_forgets_by_count_and_by_age(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) ORDER BY k SETTINGS non_replicated_deduplication_window = 2, "
+           "non_replicated_deduplication_window_seconds = 60");
+    struct table *t = find_table(f, "t");
+    const struct row row = { 1, 1, "a" };
+    insert(t, &row, 1, "1");
+    insert(t, &row, 1, "2");
+    insert(t, &row, 1, "3");
+    assert_false(table_knows_token(t, STR("1")));
+    assert_true(table_knows_token(t, STR("2")));
+    clock_manual_advance(&f->clock, 59 * NS_PER_S);
+    store_clean_step(f->store, f->clock.mono);
+    assert_true(table_knows_token(t, STR("3")));
+    clock_manual_advance(&f->clock, 2 * NS_PER_S);
+    store_clean_step(f->store, f->clock.mono);
+    assert_false(table_knows_token(t, STR("3")));
+    table_unref(t);
+}
+
+static void merges_keep_rows_and_tokens_and_few_parts(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, parted);
+    struct table *t = find_table(f, "t");
+    for (uint64_t i = 0; i < 60; i++) {
+        char token[16];
+        snprintf(token, sizeof token, "t%llu", (unsigned long long)i);
+        insert(t, (struct row[]){ { 1, i % 7, "a" }, { 2, i, "b" } }, 2, token);
+        merge_all(f);
+    }
+    struct part_set *set = table_snapshot(t);
+    assert_int_equal(set->rows, 120);
+    assert_in_range(set->count, 2, 24);
+    part_set_unref(set);
+    char *before = rows_of(t);
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    set = table_snapshot(t);
+    assert_int_equal(set->count, 2);
+    part_set_unref(set);
+    assert_rows(t, before);
+    struct table_stats stats;
+    table_get_stats(t, &stats);
+    assert_in_range(stats.parts_old, 100, 200);
+    clock_manual_advance(&f->clock, 481 * NS_PER_S);
+    store_clean_step(f->store, f->clock.mono);
+    table_get_stats(t, &stats);
+    assert_int_equal(stats.parts_old, 0);
+    assert_int_equal(stats.tokens, 60);
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, before);
+    table_get_stats(t, &stats);
+    assert_int_equal(stats.tokens, 60);
+    assert_true(table_knows_token(t, STR("t0")) && table_knows_token(t, STR("t59")));
+    free(before);
+    table_unref(t);
+}
+
+static void a_reader_keeps_its_snapshot_while_parts_go(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    for (uint64_t i = 0; i < 3; i++)
+        insert(t, (struct row[]){ { 1, i, "a" } }, 1, "");
+    struct part_set *set = table_snapshot(t);
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    clock_manual_advance(&f->clock, 1000 * NS_PER_S);
+    store_clean_step(f->store, f->clock.mono);
+    struct table_stats stats;
+    table_get_stats(t, &stats);
+    assert_int_equal(stats.parts_old, 3);
+    for (size_t i = 0; i < set->count; i++) {
+        struct column k;
+        struct err err = { 0 };
+        column_init(&k, table_def(t)->schema->columns[1].type);
+        assert_true(parquet_read_column(set->parts[i]->file, 0, 1, &k, &err));
+        assert_int_equal(*(const uint64_t *)column_cell(&k, 0), i);
+        column_fini(&k);
+    }
+    part_set_unref(set);
+    store_clean_step(f->store, f->clock.mono);
+    table_get_stats(t, &stats);
+    assert_int_equal(stats.parts_old, 0);
+    table_unref(t);
+}
+
+static void added_columns_have_defaults_in_old_parts_after_a_merge(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 2, "a" } }, 1, "");
+    ddl(f, "ALTER TABLE t ADD COLUMN x Int32 DEFAULT 7 FIRST, ADD COLUMN y String");
+    insert(t, (struct row[]){ { 1, 1, "b" } }, 1, "");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_rows(t, "1:1:b 1:2:a");
+    struct part_set *set = table_snapshot(t);
+    assert_int_equal(set->count, 1);
+    struct column x;
+    struct err err = { 0 };
+    column_init(&x, table_def(t)->schema->columns[0].type);
+    assert_true(parquet_read_column(set->parts[0]->file, 0, 0, &x, &err));
+    assert_int_equal(*(const int32_t *)column_cell(&x, 0), 0); /* as inserted */
+    assert_int_equal(*(const int32_t *)column_cell(&x, 1), 7);
+    column_fini(&x);
+    part_set_unref(set);
+    table_unref(t);
+}
+
+static void truncate_and_drop_partition_stay_done(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, parted);
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 1, "a" }, { 2, 1, "b" } }, 2, "tok");
+    insert(t, (struct row[]){ { 1, 2, "c" } }, 1, "one");
+    insert(t, (struct row[]){ { 2, 3, "d" } }, 1, "two");
+    ddl(f, "ALTER TABLE t DROP PARTITION 1");
+    assert_rows(t, "2:1:b 2:3:d");
+    assert_false(table_knows_token(t, STR("one")));
+    assert_true(table_knows_token(t, STR("two")));
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "2:1:b 2:3:d");
+    assert_true(table_knows_token(t, STR("two")));
+    ddl(f, "TRUNCATE TABLE t");
+    assert_rows(t, "");
+    assert_false(insert(t, (struct row[]){ { 2, 3, "d" } }, 1, "two").duplicate);
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "2:3:d");
+    assert_true(table_knows_token(t, STR("two")));
+    table_unref(t);
+}
+
+static void too_many_parts_delay_and_then_refuse(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) ORDER BY k SETTINGS parts_to_delay_insert = 3, "
+           "parts_to_throw_insert = 13, max_delay_to_insert = 2");
+    ddl(f, "SYSTEM STOP MERGES t");
+    struct table *t = find_table(f, "t");
+    struct err err = { 0 };
+    for (uint64_t i = 0; i < 13; i++) {
+        uint64_t delay_ns = 1;
+        assert_true(table_check_parts(t, &delay_ns, &err));
+        assert_int_equal(delay_ns / NS_PER_MS, i < 3 ? 0 : (i - 2) * 200);
+        insert(t, (struct row[]){ { 1, i, "a" } }, 1, "");
+        merge_all(f);
+    }
+    uint64_t delay_ns;
+    assert_false(table_check_parts(t, &delay_ns, &err));
+    assert_int_equal(err.code, ERR_TOO_MANY_PARTS);
+    table_unref(t);
+}
+
+static void a_failed_sync_is_written_anew_and_never_trusted(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 1, "a" } }, 1, "");
+    uint64_t stored = 0;
+    for (uint64_t n = 1; n < 40; n++) {
+        struct table_member member;
+        struct err err = { 0 };
+        char token[16];
+        snprintf(token, sizeof token, "n%llu", (unsigned long long)n);
+        fs_sim_fail_at(f->fs, n, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR);
+        bool ok = try_insert(t, (struct row[]){ { 1, 100 + n, "b" } }, 1, token, &member, &err);
+        fs_sim_fail_at(f->fs, 0, ERR_OK);
+        clock_manual_advance(&f->clock, 2 * NS_PER_S);
+        store_clean_step(f->store, f->clock.mono);
+        struct part_set *set = table_snapshot(t);
+        stored += ok;
+        assert_int_equal(set->rows, 1 + stored);
+        part_set_unref(set);
+        if (!ok)
+            assert_int_not_equal(err_verdict(err.code), ERR_REJECT);
+    }
+    assert_in_range(stored, 20, 39);
+    char *rows = rows_of(t);
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, rows);
+    free(rows);
+    table_unref(t);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(rows_are_sorted_visible_and_there_after_a_restart),
+        T(one_part_for_each_partition_with_numbers_of_one_counter),
+        T(a_retry_with_its_token_is_a_success_without_rows),
+        T(members_of_one_insert_are_told_apart),
+        T(the_window_forgets_by_count_and_by_age),
+        T(merges_keep_rows_and_tokens_and_few_parts),
+        T(a_reader_keeps_its_snapshot_while_parts_go),
+        T(added_columns_have_defaults_in_old_parts_after_a_merge),
+        T(truncate_and_drop_partition_stay_done),
+        T(too_many_parts_delay_and_then_refuse),
+        T(a_failed_sync_is_written_anew_and_never_trusted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
