@@ -23,15 +23,26 @@ static void insert_headers(struct request *request)
         reply_header(&request->reply, "X-Sluice-Batch", request->batch_id);
 }
 
-static void answer_ok(struct request *request, enum ack_level level, const struct request_verdict *verdict)
+static void count_ack(enum ack_level level)
+{
+    static struct metric_series *_Atomic acknowledged[ACK_STORED + 1];
+    struct metric_series *series = atomic_load_explicit(&acknowledged[level], memory_order_acquire);
+    if (series == NULL) {
+        series = metric_series(METRIC_INSERTS, (struct str[]){ STR("clickhouse"), str_of(ack_name(level)) });
+        atomic_store_explicit(&acknowledged[level], series, memory_order_release);
+    }
+    metric_series_add(series, 1);
+}
+
+/* What differs from answer to answer; the rest comes with the preset. verdict NULL: buffered. */
+static void answer_ok(struct request *request, const struct request_verdict *verdict)
 {
     struct reply *reply = &request->reply;
     reply->status = 200;
-    reply_header(reply, "Content-Type", "text/plain; charset=UTF-8");
-    request_statement_headers(request);
-    if (verdict == NULL) {
-        reply_summary(reply, NULL, request->arena);
-    } else {
+    reply->preset = verdict == NULL ? REPLY_PRESET_BUFFERED : REPLY_PRESET_STORED;
+    reply_header(reply, "X-ClickHouse-Query-Id", request->query_id);
+    insert_headers(request);
+    if (verdict != NULL) {
         struct reply_summary summary = { .read_rows = verdict->rows,
                                          .read_bytes = verdict->rows_bytes,
                                          .written_rows = verdict->rows,
@@ -40,18 +51,12 @@ static void answer_ok(struct request *request, enum ack_level level, const struc
                                          .result_bytes = verdict->rows_bytes,
                                          .elapsed_ns = request->home->now_ns - request->begun_ns };
         reply_summary(reply, &summary, request->arena);
+        if (verdict->outcome == INSERT_DUPLICATE)
+            reply_header(reply, "X-Sluice-Duplicate", "1");
     }
-    reply_header(reply, "X-Sluice-Ack", ack_name(level));
-    insert_headers(request);
-    if (verdict != NULL && verdict->outcome == INSERT_DUPLICATE)
-        reply_header(reply, "X-Sluice-Duplicate", "1");
-    static struct metric_series *_Atomic acknowledged[ACK_STORED + 1];
-    struct metric_series *series = atomic_load_explicit(&acknowledged[level], memory_order_acquire);
-    if (series == NULL) {
-        series = metric_series(METRIC_INSERTS, (struct str[]){ STR("clickhouse"), str_of(ack_name(level)) });
-        atomic_store_explicit(&acknowledged[level], series, memory_order_release);
-    }
-    metric_series_add(series, 1);
+    if (request->h_origin.len > 0)
+        reply_header(reply, "Access-Control-Expose-Headers", REQUEST_EXPOSED_HEADERS);
+    count_ack(verdict == NULL ? ACK_BUFFERED : ACK_STORED);
 }
 
 static enum request_step answer_error(struct request *request, const struct err *err)
@@ -83,7 +88,7 @@ static void insert_resumed(struct request *request)
         return;
     }
     if (verdict->outcome == INSERT_STORED || verdict->outcome == INSERT_DUPLICATE)
-        answer_ok(request, ACK_STORED, verdict);
+        answer_ok(request, verdict);
     else
         (void)answer_error(request, &verdict->err);
 }
@@ -189,6 +194,6 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
         put_error(&err);
         return answer_error(request, &err);
     }
-    answer_ok(request, ACK_BUFFERED, NULL);
+    answer_ok(request, NULL);
     return REQUEST_ANSWER;
 }

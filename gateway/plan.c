@@ -16,8 +16,10 @@ enum { PLANS_MAX = 8192, KEY_MAX = 4096, PLAN_ARENA_BYTES = 1024 };
 
 struct plans {
     struct map map;
-    struct strbuf key; /* of the request at hand: URL parameters, then headers */
-    size_t url_bytes;  /* the first part of key */
+    struct strbuf last_key; /* the key of the last request, and its plan: most often it is the next one's too */
+    struct plan *last;      /* a reference */
+    struct strbuf key;      /* of the request at hand: URL parameters, then headers */
+    size_t url_bytes;       /* the first part of key */
     uint64_t evict_at;
 };
 
@@ -34,7 +36,7 @@ static void plans_clear(struct plans *plans)
     while (map_next(&plans->map, &at, &key, &plan))
         plan_unref(plan);
     map_fini(&plans->map);
-    plans->map = (struct map){ 0 };
+    plan_unref(plans->last);
 }
 
 void plans_free(struct plans *plans)
@@ -42,6 +44,7 @@ void plans_free(struct plans *plans)
     if (plans == NULL)
         return;
     plans_clear(plans);
+    strbuf_fini(&plans->last_key);
     strbuf_fini(&plans->key);
     free(plans);
 }
@@ -383,7 +386,7 @@ static bool take_values(struct request *request, const struct volatile_values *v
         return false;
     if (query_id.len == 0)
         query_id = request->h_query_id;
-    if (query_id.len > 0) {
+    if (query_id.len > 0 && reply_value_is_clean(query_id)) { /* it goes back in a header */
         size_t len = MIN(query_id.len, sizeof(request->query_id) - 1);
         memcpy(request->query_id, query_id.data, len);
         request->query_id[len] = '\0';
@@ -398,14 +401,26 @@ static bool take_values(struct request *request, const struct volatile_values *v
     return true;
 }
 
+static void keep_last(struct plans *plans, struct plan *plan)
+{
+    plan_unref(plans->last);
+    plans->last = plan_ref(plan);
+    strbuf_clear(&plans->last_key);
+    strbuf_add(&plans->last_key, strbuf_view(&plans->key));
+}
+
 bool plan_find(struct plans *plans, struct request *request, struct err *err)
 {
     struct volatile_values values = { 0 };
     key_make(plans, request, &values);
-    struct plan *plan = map_get(&plans->map, strbuf_view(&plans->key));
+    struct str key = strbuf_view(&plans->key);
+    bool again = plans->last != NULL && str_eq(key, strbuf_view(&plans->last_key));
+    struct plan *plan = again ? plans->last : map_get(&plans->map, key);
     uint64_t generation = atomic_load_explicit(&request->gateway->generation, memory_order_acquire);
     if (plan != NULL && plan->generation == generation) {
         request->plan = plan_ref(plan);
+        if (!again)
+            keep_last(plans, plan);
         request->authenticated = true;
         return take_values(request, &values, err);
     }

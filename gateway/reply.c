@@ -8,6 +8,7 @@
 void reply_init(struct reply *reply)
 {
     reply->status = 0;
+    reply->preset = REPLY_PRESET_NONE;
     reply->headers_count = 0;
     reply->body = (struct strbuf){ 0 };
     reply->close = false;
@@ -20,12 +21,18 @@ void reply_fini(struct reply *reply)
 
 void reply_header(struct reply *reply, const char *name, const char *value)
 {
-    for (const char *c = value; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            return;
-    }
     must(reply->headers_count < REPLY_HEADERS_MAX);
     reply->headers[reply->headers_count++] = (struct reply_header){ name, value };
+}
+
+bool reply_value_is_clean(struct str value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.data[i];
+        if (c < 0x20 || c == 0x7f)
+            return false;
+    }
+    return true;
 }
 
 void reply_text(struct reply *reply, int status, const char *content_type, struct str body)

@@ -17,8 +17,12 @@ enum { REPLY_HEADERS_MAX = 24 };
 struct reply_header {
     const char *name, *value;
 };
+/* Headers that are the same on every answer of a kind; the server keeps answers that have them already. */
+enum reply_preset { REPLY_PRESET_NONE, REPLY_PRESET_BUFFERED, REPLY_PRESET_STORED, REPLY_PRESETS };
+
 struct reply {
     int status;
+    enum reply_preset preset; /* its headers come before those below */
     struct reply_header headers[REPLY_HEADERS_MAX];
     size_t headers_count;
     struct strbuf body; /* owned */
@@ -27,8 +31,10 @@ struct reply {
 
 void reply_init(struct reply *reply);
 void reply_fini(struct reply *reply);
-/* Both live as long as the reply. A value with a control byte (it came from a user) is left out. */
+/* Both live as long as the reply. */
 void reply_header(struct reply *reply, const char *name, const char *value);
+/* Can the value, which came from a user, stand in a header? */
+bool reply_value_is_clean(struct str value);
 void reply_text(struct reply *reply, int status, const char *content_type, struct str body);
 
 /* The body the engine gives: "Code: N. DB::Exception: TEXT. (NAME) (version V)". Before authentication the version is

@@ -427,9 +427,25 @@ void request_statement_headers(struct request *request)
     reply_header(reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
     if (request->h_origin.len > 0)
-        reply_header(reply, "Access-Control-Expose-Headers",
-                     "X-ClickHouse-Query-Id,X-ClickHouse-Summary,X-ClickHouse-Server-Display-Name,X-ClickHouse-Format,"
-                     "X-ClickHouse-Timezone,X-ClickHouse-Exception-Code,X-ClickHouse-Exception-Tag");
+        reply_header(reply, "Access-Control-Expose-Headers", REQUEST_EXPOSED_HEADERS);
+}
+
+size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,
+                              struct reply_header headers[REPLY_HEADERS_MAX])
+{
+    struct reply reply;
+    if (preset == REPLY_PRESET_NONE)
+        return 0;
+    reply_init(&reply);
+    reply_header(&reply, "Content-Type", "text/plain; charset=UTF-8");
+    reply_header(&reply, "X-ClickHouse-Timezone", "UTC");
+    reply_header(&reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
+    reply_header(&reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
+    reply_header(&reply, "X-Sluice-Ack", ack_name(preset == REPLY_PRESET_BUFFERED ? ACK_BUFFERED : ACK_STORED));
+    if (preset == REPLY_PRESET_BUFFERED)
+        reply_summary(&reply, NULL, NULL);
+    memcpy(headers, reply.headers, reply.headers_count * sizeof(headers[0]));
+    return reply.headers_count;
 }
 
 void request_encode_body(struct request *request)

@@ -151,6 +151,12 @@ enum request_step request_fail_text(struct request *request, int status, const c
 /* Parks the request and runs work, which builds the reply, on the pool. Until work is over the home leaves the request
  * alone; should the client leave or the daemon stop, request->cancel asks work to end early. */
 enum request_step request_to_pool(struct request *request, void (*work)(struct request *request));
+#define REQUEST_EXPOSED_HEADERS                                                                                        \
+    "X-ClickHouse-Query-Id,X-ClickHouse-Summary,X-ClickHouse-Server-Display-Name,X-ClickHouse-Format,"                 \
+    "X-ClickHouse-Timezone,X-ClickHouse-Exception-Code,X-ClickHouse-Exception-Tag"
+/* The headers that a preset stands for. Returns how many. */
+size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,
+                              struct reply_header headers[REPLY_HEADERS_MAX]);
 /* Headers that all answers to statements carry. */
 void request_statement_headers(struct request *request);
 /* Compresses the body as the request allows. Costly for large bodies: workers call it. */

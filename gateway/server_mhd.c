@@ -35,6 +35,8 @@ enum {
     BODY_ALLOWANCE_S = 10, /* after this much time for a start */
     BODY_RATE = 1024,
     STATUS_MAX = 600,
+    READY_HEADERS = 4,
+    READY_VALUE_BYTES = 400,
 };
 
 enum conn_phase { CONN_HEAD, CONN_BODY, CONN_WORK, CONN_REPLY };
@@ -48,8 +50,21 @@ struct conn {
     uint64_t window_ns;    /* when the present window of the body ends */
     uint64_t window_bytes; /* received before it */
     struct request *request;
+    struct ready *ready; /* being sent */
     bool watched, loopback;
     char peer[64];
+};
+
+/* An answer of the library that has the headers of a preset already; those of its last use are taken off again. */
+struct ready {
+    struct list link;
+    struct MHD_Response *response;
+    enum reply_preset preset;
+    size_t used; /* headers of the last use */
+    struct {
+        const char *name;
+        char value[READY_VALUE_BYTES];
+    } headers[READY_HEADERS];
 };
 
 struct server {
@@ -65,6 +80,7 @@ struct server {
     uint64_t next_deadline_ns, next_scan_ns;
     struct list spare;
     size_t spare_count;
+    struct list ready[REPLY_PRESETS]; /* struct ready that are not being sent */
 
     struct mutex lock;   /* LOCK_LISTENER; guards the next two */
     struct list resumed; /* decided requests */
@@ -246,30 +262,92 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
         log_warn("header refused by the library: name=%s", name);
 }
 
-static enum MHD_Result send_reply(struct server *server, struct MHD_Connection *connection, struct request *request)
+static struct MHD_Response *make_response(struct server *server, struct request *request, bool closing)
 {
     struct reply *reply = &request->reply;
-    struct conn *conn = conn_of(connection);
-    size_t len = reply->body.len;
+    struct reply_header preset[REPLY_HEADERS_MAX];
+    size_t len = reply->body.len, count = request_preset_headers(server->gateway, reply->preset, preset);
     struct MHD_Response *response;
     if (len == 0)
         response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
     else
         response = MHD_create_response_from_buffer(len, strbuf_take(&reply->body), MHD_RESPMEM_MUST_FREE);
     must(response != NULL);
+    for (size_t i = 0; i < count; i++)
+        add_header(response, preset[i].name, preset[i].value);
     for (size_t i = 0; i < reply->headers_count; i++)
         add_header(response, reply->headers[i].name, reply->headers[i].value);
-    bool closing =
-        reply->close || atomic_load_explicit(&server->gateway->stage, memory_order_relaxed) == STAGE_DRAINING;
-    if (closing && !server->admin)
+    if (closing)
         add_header(response, "Connection", "close");
-    else if (!reply->close)
+    else
         add_header(response, "Keep-Alive", server->gateway->keep_alive);
+    return response;
+}
+
+static struct ready *ready_new(struct server *server, enum reply_preset preset)
+{
+    struct ready *ready = NEW(struct ready);
+    struct reply_header headers[REPLY_HEADERS_MAX];
+    size_t count = request_preset_headers(server->gateway, preset, headers);
+    ready->preset = preset;
+    ready->response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    must(ready->response != NULL);
+    for (size_t i = 0; i < count; i++)
+        add_header(ready->response, headers[i].name, headers[i].value);
+    add_header(ready->response, "Keep-Alive", server->gateway->keep_alive);
+    return ready;
+}
+
+static void ready_free(struct ready *ready)
+{
+    MHD_destroy_response(ready->response);
+    free(ready);
+}
+
+/* NULL: this answer is not of the usual kind. */
+static struct ready *ready_take(struct server *server, const struct reply *reply)
+{
+    if (reply->preset == REPLY_PRESET_NONE || reply->headers_count > READY_HEADERS)
+        return NULL;
+    for (size_t i = 0; i < reply->headers_count; i++) {
+        if (strlen(reply->headers[i].value) >= READY_VALUE_BYTES)
+            return NULL;
+    }
+    struct list *free_ones = &server->ready[reply->preset];
+    struct ready *ready;
+    if (list_empty(free_ones)) {
+        ready = ready_new(server, reply->preset);
+    } else {
+        ready = LIST_ENTRY(free_ones->next, struct ready, link);
+        list_remove(&ready->link);
+    }
+    for (size_t i = 0; i < ready->used; i++)
+        must(MHD_del_response_header(ready->response, ready->headers[i].name, ready->headers[i].value) == MHD_YES);
+    for (size_t i = 0; i < reply->headers_count; i++) {
+        ready->headers[i].name = reply->headers[i].name;
+        memcpy(ready->headers[i].value, reply->headers[i].value, strlen(reply->headers[i].value) + 1);
+        must(MHD_add_response_header(ready->response, ready->headers[i].name, ready->headers[i].value) == MHD_YES);
+    }
+    ready->used = reply->headers_count;
+    return ready;
+}
+
+static enum MHD_Result send_reply(struct server *server, struct MHD_Connection *connection, struct request *request)
+{
+    struct reply *reply = &request->reply;
+    struct conn *conn = conn_of(connection);
+    bool draining = atomic_load_explicit(&server->gateway->stage, memory_order_relaxed) == STAGE_DRAINING;
+    bool closing = reply->close || (draining && !server->admin);
+    enum MHD_Result result;
     count_answer(server, request);
-    enum MHD_Result result = MHD_queue_response(connection, (unsigned int)reply->status, response);
-    MHD_destroy_response(response);
     conn->phase = CONN_REPLY;
     conn->deadline_ns = server->home.now_ns + server->gateway->config->http_request_timeout;
+    conn->ready = closing ? NULL : ready_take(server, reply);
+    if (conn->ready != NULL)
+        return MHD_queue_response(connection, (unsigned int)reply->status, conn->ready->response);
+    struct MHD_Response *response = make_response(server, request, closing);
+    result = MHD_queue_response(connection, (unsigned int)reply->status, response);
+    MHD_destroy_response(response);
     return result;
 }
 
@@ -461,6 +539,9 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         metric_series_set(server->in_flight, (double)server->in_flight_count);
     }
     must(list_empty(&request->link)); /* not parked: the library only ends what was resumed */
+    if (conn->ready != NULL)
+        list_push_front(&server->ready[conn->ready->preset], &conn->ready->link);
+    conn->ready = NULL;
     conn->request = NULL;
     conn->phase = CONN_HEAD;
     conn->deadline_ns = server->home.now_ns + config->http_idle_timeout + config->http_header_timeout;
@@ -624,6 +705,10 @@ static void server_free(struct server *server)
     }
     LIST_EACH_SAFE (node, &server->spare)
         request_unref(LIST_ENTRY(node, struct request, link));
+    for (size_t i = 0; i < REPLY_PRESETS; i++) {
+        LIST_EACH_SAFE (node, &server->ready[i])
+            ready_free(LIST_ENTRY(node, struct ready, link));
+    }
     if (server->event_fd >= 0)
         (void)close(server->event_fd);
     if (server->epoll_fd >= 0)
@@ -650,6 +735,8 @@ bool server_start(const struct server_options *options, struct server **out, str
     list_init(&server->conns);
     list_init(&server->parked);
     list_init(&server->spare);
+    for (size_t i = 0; i < REPLY_PRESETS; i++)
+        list_init(&server->ready[i]);
     list_init(&server->resumed);
     mutex_init(&server->lock, LOCK_LISTENER);
     read_clock(server);
