@@ -97,6 +97,7 @@ static struct node *parse_number(struct parser *p, bool minus)
             strbuf_add_char(&digits, token.text.data[i]);
     struct str s = strbuf_view(&digits);
     bool hex = str_starts_nocase(s, STR("0x"));
+    minus = minus && !str_is(s, "0"); /* -0 is 0, -0.0 is not */
     bool whole = hex ? parse_hex(str_from(s, 2), &u) : str_to_u64(s, &u);
     if (whole && (!minus || u <= (uint64_t)INT64_MAX)) {
         value = (struct value){ .class = minus ? VALUE_INT : VALUE_UINT, .u = u, .i = -(int64_t)u };
@@ -365,11 +366,26 @@ static struct node *parse_primary(struct parser *p)
 
 /* ---- operators ---- */
 
-static struct node *parse_suffixed(struct parser *p)
+/* A number before :: is cast as the text it was written as. */
+static struct node *literal_as_text(struct parser *p, struct node *node)
 {
-    struct node *node = parse_primary(p);
+    if (node->kind != NODE_LITERAL || node->parens ||
+        (node->literal.class != VALUE_INT && node->literal.class != VALUE_UINT && node->literal.class != VALUE_REAL) ||
+        node->literal.type->kind == TYPE_BOOL)
+        return node;
+    struct strbuf printed = { 0 };
+    lexer_print_string(&printed, node->text);
+    struct node *text = new_literal(p, value_text(node->text), strbuf_view(&printed));
+    strbuf_fini(&printed);
+    return text;
+}
+
+/* x::T::U */
+static struct node *parse_casts(struct parser *p, struct node *node)
+{
     while (node != NULL && lexer_take_symbol(&p->lexer, "::")) {
         const struct type *type;
+        node = literal_as_text(p, node);
         if (!type_parse_next(&p->lexer, p->arena, &type, p->err))
             return NULL;
         node = new_cast(p, node, type);
@@ -377,13 +393,24 @@ static struct node *parse_suffixed(struct parser *p)
     return node;
 }
 
+static bool go_deeper(struct parser *p)
+{
+    if (p->depth == DEPTH_MAX)
+        return err_set(p->err, ERR_TOO_DEEP_RECURSION, "a column's expression is nested deeper than %d", DEPTH_MAX);
+    p->depth++;
+    return true;
+}
+
 static struct node *parse_unary(struct parser *p)
 {
     if (!lexer_take_symbol(&p->lexer, "-"))
-        return parse_suffixed(p);
+        return parse_casts(p, parse_primary(p));
     if (lexer_peek(&p->lexer).kind == TOKEN_NUMBER)
-        return parse_number(p, true);
-    struct node *of = parse_suffixed(p);
+        return parse_casts(p, parse_number(p, true));
+    if (!go_deeper(p))
+        return NULL;
+    struct node *of = parse_unary(p);
+    p->depth--;
     return of == NULL ? NULL : new_call(p, STR("negate"), STYLE_PREFIX, "-", &of, 1);
 }
 
@@ -484,11 +511,8 @@ static struct node *parse_or(struct parser *p)
 
 static struct node *parse_expression(struct parser *p)
 {
-    if (p->depth == DEPTH_MAX) {
-        (void)err_set(p->err, ERR_TOO_DEEP_RECURSION, "a column's expression is nested deeper than %d", DEPTH_MAX);
+    if (!go_deeper(p))
         return NULL;
-    }
-    p->depth++;
     struct node *node = parse_or(p);
     if (node != NULL && lexer_take_symbol(&p->lexer, "?")) {
         struct node *yes = parse_expression(p);
@@ -562,10 +586,18 @@ static void print_call(const struct node *node, struct strbuf *out)
         strbuf_add_char(out, ' ');
         print_operand(node->args[1], out);
         return;
-    case STYLE_PREFIX:
+    case STYLE_PREFIX: {
+        /* -(-5): two signs would begin a comment */
+        bool signs =
+            node->args[0]->kind == NODE_LITERAL && str_starts(node->args[0]->text, STR("-")) && !node->args[0]->parens;
         strbuf_add(out, node->text);
+        if (signs)
+            strbuf_add_char(out, '(');
         print_operand(node->args[0], out);
+        if (signs)
+            strbuf_add_char(out, ')');
         return;
+    }
     case STYLE_SUFFIX:
         print_operand(node->args[0], out);
         strbuf_add(out, node->text);

@@ -208,17 +208,6 @@ enum format_setting_result format_settings_set(struct format_settings *s, struct
     return ok ? FORMAT_SETTING_SET : FORMAT_SETTING_BAD;
 }
 
-bool format_settings_check_csv(const struct format_settings *s, struct err *err)
-{
-    char delimiter = s->format_csv_delimiter.data[0];
-    bool blank = delimiter == ' ' || delimiter == '\t';
-    if (delimiter == '"' || delimiter == '\'' || (blank && !s->input_format_csv_allow_whitespace_or_tab_as_delimiter))
-        return err_set(err, ERR_BAD_ARGUMENTS,
-                       "CSV format may not work correctly with delimiter '%c'. Try use CustomSeparated format instead",
-                       delimiter);
-    return true;
-}
-
 /* ---- the table, for system.settings ---- */
 
 const char *format_setting_name(size_t index)

@@ -102,9 +102,6 @@ enum format_setting_result { FORMAT_SETTING_SET, FORMAT_SETTING_NOT_MINE, FORMAT
 /* TEXT values are borrowed. BAD: err is set (19, 27, 32, 36, 72 or 467 as the engine does). */
 enum format_setting_result format_settings_set(struct format_settings *s, struct str name, struct str value,
                                                struct err *err);
-/* The delimiter as the CSV formats need it: no quote, and blank or tab only where a setting allows it. Errors:
- * BAD_ARGUMENTS. Apart from the setter, since the order of settings does not matter. */
-must_use bool format_settings_check_csv(const struct format_settings *s, struct err *err);
 /* Names, for system.settings and the known names: NULL at the end of the table. */
 const char *format_setting_name(size_t index);
 struct str format_setting_default_text(size_t index);

@@ -128,24 +128,6 @@ static void bad_values_have_the_engines_codes_and_change_nothing(void **state)
     }
 }
 
-static void csv_refuses_delimiters_that_it_could_not_tell(void **state)
-{
-    (void)state;
-    static const char *const bad[] = { "\"", "'", "\t", " " }, *const good[] = { ",", ";", "|", "1" };
-    struct format_settings s = *format_settings_default();
-    struct err err = { 0 };
-    for (size_t i = 0; i < 4; i++) {
-        s.format_csv_delimiter = str_of(bad[i]);
-        assert_false(format_settings_check_csv(&s, &err));
-        assert_int_equal(err.code, 36);
-        s.format_csv_delimiter = str_of(good[i]);
-        assert_true(format_settings_check_csv(&s, &err));
-    }
-    s.format_csv_delimiter = STR("\t");
-    s.input_format_csv_allow_whitespace_or_tab_as_delimiter = true;
-    assert_true(format_settings_check_csv(&s, &err));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,7 +136,6 @@ int main(void)
         cmocka_unit_test(names_of_others_are_left_to_them),
         cmocka_unit_test(values_are_read_as_the_engine_does),
         cmocka_unit_test(bad_values_have_the_engines_codes_and_change_nothing),
-        cmocka_unit_test(csv_refuses_delimiters_that_it_could_not_tell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,66 @@
+/* First byte: the column's type. An expression that was taken prints as text that reads and prints the same, and gives
+ * one row or leaves the column as it was. */
+#include <stdint.h>
+
+#include "base/must.h"
+#include "format/defaults.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const types[] = {
+    "Int32",         "String", "DateTime64(3)", "Array(Nullable(Int8))", "Map(String, Float64)", "Tuple(Int8, Date)",
+    "Decimal(10, 2)"
+};
+
+static void make_row(struct block *b, struct arena *arena)
+{
+    static const char *const names[] = { "a", "s", "t", "arr", "m", "tu", "d" };
+    block_init(b, ARRAY_COUNT(types));
+    for (size_t i = 0; i < ARRAY_COUNT(types); i++) {
+        const struct type *type;
+        struct err err = { 0 };
+        must(type_parse(str_of(types[i]), arena, &type, &err));
+        b->names[i] = str_of(names[i]);
+        column_init(&b->columns[i], type);
+        column_push_default(&b->columns[i]);
+    }
+    b->rows = 1;
+}
+
+static void evaluate(const struct default_expr *expr, struct arena *arena)
+{
+    struct rng_seeded rng;
+    struct block row;
+    struct column column;
+    struct err err = { 0 };
+    rng_seeded_init(&rng, 1);
+    make_row(&row, arena);
+    column_init(&column, default_type(expr));
+    bool ok = default_eval(expr, INT64_C(1700000000123456789), &rng.rng, &row, &column, &err);
+    must(column.rows == (ok ? 1 : 0));
+    must(ok || err.code != ERR_OK);
+    column_fini(&column);
+    block_fini(&row);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    struct arena *arena = arena_new(4096);
+    const struct type *type = NULL;
+    const struct default_expr *expr, *again;
+    struct str once, twice;
+    struct err err = { 0 };
+    size_t which = data[0] % (ARRAY_COUNT(types) + 1);
+    if (which < ARRAY_COUNT(types))
+        must(type_parse(str_of(types[which]), arena, &type, &err));
+    if (default_parse(str_make(data + 1, size - 1), type, arena, &expr, &once, &err)) {
+        must(default_parse(once, type, arena, &again, &twice, &err));
+        must(str_eq(once, twice));
+        must(default_is_volatile(expr) == default_is_volatile(again));
+        evaluate(expr, arena);
+    }
+    arena_free(arena);
+    return 0;
+}
