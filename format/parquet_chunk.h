@@ -32,8 +32,7 @@ struct pq_chunk {
 struct pq_chunk_options {
     enum parquet_codec codec;
     int level;
-    bool sort_key;      /* short pages */
-    bool page_bounds;   /* statistics in page headers */
+    bool leading;       /* of the sort key: short pages, with statistics in their headers */
     bool delta_strings; /* a leading string of the sort key */
     bool native;
 };

@@ -181,6 +181,36 @@ static void parse_stats(struct parser *p, struct pq_meta_stats *s)
     s->known = (seen & 0x60) == 0x60;
 }
 
+static uint32_t encoding_bit(int32_t encoding)
+{
+    return encoding >= 0 && encoding < 32 ? 1U << encoding : 0;
+}
+
+static void parse_encodings(struct parser *p, struct thrift_field f, struct pq_meta_chunk *c)
+{
+    for (size_t n = thrift_get_list(&p->r, f, THRIFT_I32); n > 0 && p->r.why == NULL; n--)
+        c->encodings |= encoding_bit(thrift_item_get_i32(&p->r));
+}
+
+static void parse_encoding_stats(struct parser *p, struct thrift_field f, struct pq_meta_chunk *c)
+{
+    struct thrift_field field;
+    for (size_t n = thrift_get_list(&p->r, f, THRIFT_STRUCT); n > 0 && p->r.why == NULL; n--) {
+        int32_t type = -1, encoding = -1;
+        thrift_enter(&p->r);
+        while (thrift_next(&p->r, &field)) {
+            if (field.id == 1)
+                type = thrift_get_i32(&p->r, field);
+            else if (field.id == 2)
+                encoding = thrift_get_i32(&p->r, field);
+            else
+                thrift_skip(&p->r, field);
+        }
+        if (type == PQ_DATA_PAGE || type == PQ_DATA_PAGE_V2)
+            c->data_encodings |= encoding_bit(encoding);
+    }
+}
+
 static void parse_column_meta(struct parser *p, struct pq_meta_chunk *c)
 {
     struct thrift_field f;
@@ -190,6 +220,9 @@ static void parse_column_meta(struct parser *p, struct pq_meta_chunk *c)
         switch (f.id) {
         case 1:
             c->physical = thrift_get_i32(r, f);
+            break;
+        case 2:
+            parse_encodings(p, f, c);
             break;
         case 4:
             c->codec = thrift_get_i32(r, f);
@@ -212,6 +245,9 @@ static void parse_column_meta(struct parser *p, struct pq_meta_chunk *c)
         case 12:
             if (thrift_get_struct(r, f))
                 parse_stats(p, &c->stats);
+            break;
+        case 13:
+            parse_encoding_stats(p, f, c);
             break;
         default:
             thrift_skip(r, f);

@@ -16,6 +16,8 @@ struct pq_meta_chunk {
     int64_t column_index_offset, offset_index_offset;
     int32_t column_index_bytes, offset_index_bytes; /* 0: absent */
     struct pq_meta_stats stats;
+    uint32_t encodings;      /* bit e: encoding e is used by some page */
+    uint32_t data_encodings; /* by some data page, as encoding_stats has it; 0: not told */
     bool present, elsewhere; /* elsewhere: in another file */
 };
 struct pq_meta_group {

@@ -329,7 +329,7 @@ void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes)
 static bool verify_bytes(struct parquet_file *file, struct err *err)
 {
     enum { PIECE_BYTES = 1 << 20 };
-    char *piece = mem_alloc(PIECE_BYTES);
+    char *piece = mem_alloc((size_t)MIN(file->footer_offset, (uint64_t)PIECE_BYTES));
     struct hash64_stream *hash = hash64_stream_new();
     bool ok = true;
     for (uint64_t at = 0; ok && at < file->footer_offset; at += PIECE_BYTES) {

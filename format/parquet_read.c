@@ -381,9 +381,19 @@ static bool dictionary_page(struct work *w, const struct pq_page_header *h, stru
     return charge_values(w, &values) && pq_values_append(w->leaf, &values, &w->dictionary, w->err);
 }
 
-/* Room for the levels of a page; flat leaves need them only within it. */
-static bool begin_page(struct work *w, size_t count)
+/* A page checksum does not cover the page's header, but the footer tells which encodings there are. */
+static bool encoding_expected(const struct work *w, int encoding)
 {
+    uint32_t encodings = w->meta->data_encodings;
+    return !w->file->checked || (encoding >= 0 && encoding < 32 && (encodings >> encoding & 1) != 0);
+}
+
+/* Room for the levels of a page; flat leaves need them only within it. */
+static bool begin_page(struct work *w, const struct pq_page_header *h)
+{
+    size_t count = (size_t)h->entries;
+    if (!encoding_expected(w, h->encoding))
+        return bad(w, "an encoding that the footer does not name");
     if (count > (uint64_t)w->meta->entries - w->entries)
         return bad(w, "more values than the chunk has");
     w->entries += count;
@@ -396,7 +406,7 @@ static bool data_page_v1(struct work *w, const struct pq_page_header *h, struct 
 {
     struct str body;
     size_t count = (size_t)h->entries;
-    if (!begin_page(w, count) || !unpack_body(w, stored, h->uncompressed_bytes, &w->d->body, &body))
+    if (!begin_page(w, h) || !unpack_body(w, stored, h->uncompressed_bytes, &w->d->body, &body))
         return false;
     if (count == 0)
         return true;
@@ -409,7 +419,7 @@ static bool data_page_v2(struct work *w, const struct pq_page_header *h, struct 
 {
     size_t count = (size_t)h->entries, levels = h->rep_bytes + h->def_bytes;
     struct str values = str_from(stored, levels), body = values;
-    if (!begin_page(w, count))
+    if (!begin_page(w, h))
         return false;
     if (count == 0)
         return true;

@@ -231,7 +231,7 @@ bool thrift_next(struct thrift_reader *r, struct thrift_field *field)
     int id = (head >> 4) != 0 ? *last + (head >> 4) : (int)get_integer(r, 16);
     if ((head & 15) == 0 || (head & 15) > THRIFT_STRUCT)
         return thrift_fail(r, "unknown field type");
-    if (id > INT16_MAX)
+    if (id < 0 || id > INT16_MAX)
         return thrift_fail(r, "field id is out of range");
     *last = id;
     *field = (struct thrift_field){ .id = id, .type = (enum thrift_type)(head & 15) };

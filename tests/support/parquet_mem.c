@@ -1,0 +1,42 @@
+#include "support/parquet_mem.h"
+
+bool parquet_mem_write(void *context, struct str bytes, struct err *err)
+{
+    (void)err;
+    strbuf_add(context, bytes);
+    return true;
+}
+
+bool parquet_mem_read(void *context, uint64_t offset, void *out, size_t bytes, struct err *err)
+{
+    const struct strbuf *file = context;
+    if (offset > file->len || bytes > file->len - offset)
+        return err_set(err, ERR_CANNOT_READ_ALL_DATA, "read outside the file");
+    memcpy(out, file->data + offset, bytes);
+    return true;
+}
+
+bool parquet_mem_of(struct strbuf *file, struct schema *schema, const struct parquet_options *options,
+                    const struct block *block, struct err *err)
+{
+    struct parquet_writer *w = parquet_writer_new(schema, options, parquet_mem_write, file);
+    strbuf_clear(file);
+    bool ok = parquet_writer_add_last(w, block, err) && parquet_writer_finish(w, NULL, 0, err);
+    parquet_writer_free(w);
+    return ok;
+}
+
+bool parquet_mem_block(struct parquet_file *file, struct block *out, struct err *err)
+{
+    struct schema *schema = parquet_schema(file);
+    block_init(out, schema->columns_count);
+    for (size_t i = 0; i < schema->columns_count; i++)
+        column_init(&out->columns[i], schema->columns[i].type);
+    for (size_t g = 0; g < parquet_row_groups(file); g++) {
+        for (size_t i = 0; i < schema->columns_count; i++)
+            if (!parquet_read_column(file, g, i, &out->columns[i], err))
+                return false;
+        out->rows += parquet_row_group(file, g).rows;
+    }
+    return true;
+}
