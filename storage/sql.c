@@ -1,0 +1,348 @@
+/* sql.c: one statement, from text to block: parse, resolve, emit, run; and the statements that need no SQLite. */
+#include "storage/sql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "storage/ddl.h"
+#include "storage/sql_fn.h"
+#include "storage/sql_run.h"
+
+enum { ARENA_FIRST_BYTES = 16 << 10 };
+
+/* ---- results made by hand ---- */
+
+/* A result of String columns (or one UInt8 column, for EXISTS). */
+static void begin_rows(struct sql_run *run, const char *const *names, size_t count, enum type_kind kind)
+{
+    struct block *block = &run->result->block;
+    block_init(block, count);
+    for (size_t i = 0; i < count; i++) {
+        block->names[i] = str_of(names[i]);
+        column_init(&block->columns[i], type_of_kind(kind));
+    }
+    run->result->has_block = true;
+}
+
+static void add_text(struct sql_run *run, size_t column, struct str text)
+{
+    struct block *block = &run->result->block;
+    column_push_str(&block->columns[column], text);
+    block->rows = MAX(block->rows, block->columns[column].rows);
+}
+
+static bool like_matches(const struct sql_statement *statement, struct str name)
+{
+    return !statement->like_given || sql_like(name, statement->like, statement->like_fold) != statement->like_not;
+}
+
+static struct str database_of(const struct sql_run *run, const struct sql_statement *statement)
+{
+    return statement->database.len > 0 ? statement->database : run->session->database;
+}
+
+static bool database_exists(const struct sql_run *run, struct str name)
+{
+    return str_is(name, "system") || store_has_database(run->session->store, name);
+}
+
+static bool need_database(const struct sql_run *run, struct str name, struct err *err)
+{
+    return database_exists(run, name) ||
+           err_set(err, ERR_UNKNOWN_DATABASE, "Database " STR_FMT " does not exist", STR_ARG(name));
+}
+
+/* ---- SHOW, EXISTS, DESCRIBE, USE ---- */
+
+static bool show_databases(struct sql_run *run, const struct sql_statement *statement)
+{
+    static const char *const names[] = { "name" };
+    struct str *databases;
+    size_t count;
+    bool system_done = false;
+    begin_rows(run, names, 1, TYPE_STRING);
+    store_databases(run->session->store, run->arena, &databases, &count);
+    for (size_t i = 0; i <= count; i++) {
+        if (!system_done && (i == count || str_cmp(databases[i], STR("system")) > 0)) {
+            system_done = true;
+            if (like_matches(statement, STR("system")))
+                add_text(run, 0, STR("system"));
+        }
+        if (i < count && like_matches(statement, databases[i]))
+            add_text(run, 0, databases[i]);
+    }
+    return true;
+}
+
+static bool show_tables(struct sql_run *run, const struct sql_statement *statement, struct err *err)
+{
+    static const char *const names[] = { "name" };
+    struct str database = database_of(run, statement);
+    struct table **tables;
+    size_t count;
+    if (!need_database(run, database, err))
+        return false;
+    begin_rows(run, names, 1, TYPE_STRING);
+    if (str_is(database, "system")) {
+        for (size_t i = 0; i < sql_system_count(run->session); i++)
+            if (like_matches(statement, sql_system_name(run->session, i)))
+                add_text(run, 0, sql_system_name(run->session, i));
+        return true;
+    }
+    store_tables(run->session->store, database, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct str name = table_def(tables[i])->name;
+        if (like_matches(statement, name))
+            add_text(run, 0, name);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    return true;
+}
+
+static bool show_create(struct sql_run *run, const struct sql_statement *statement, struct err *err)
+{
+    static const char *const names[] = { "statement" };
+    struct strbuf text = { 0 };
+    if (statement->is_database) {
+        if (!need_database(run, statement->name, err))
+            return false;
+        strbuf_add_text(&text, "CREATE DATABASE ");
+        lexer_print_name(&text, statement->name);
+        strbuf_add_text(&text, str_is(statement->name, "system") ? "\nENGINE = Memory" : "\nENGINE = Atomic");
+    } else {
+        struct table *table;
+        if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
+            return false;
+        table_def_print(table_def(table), false, &text);
+        table_unref(table);
+    }
+    begin_rows(run, names, 1, TYPE_STRING);
+    add_text(run, 0, strbuf_view(&text));
+    strbuf_fini(&text);
+    return true;
+}
+
+static bool exists(struct sql_run *run, const struct sql_statement *statement)
+{
+    static const char *const names[] = { "result" };
+    struct err ignored = { 0 };
+    bool found = false;
+    struct str database = database_of(run, statement);
+    if (statement->is_database) {
+        found = database_exists(run, statement->name);
+    } else if (str_is(database, "system")) {
+        for (size_t i = 0; i < sql_system_count(run->session); i++)
+            found |= str_eq(sql_system_name(run->session, i), statement->name);
+    } else {
+        struct table *table;
+        found = store_table(run->session->store, database, statement->name, &table, &ignored);
+        if (found)
+            table_unref(table);
+    }
+    begin_rows(run, names, 1, TYPE_UINT8);
+    uint8_t result = found;
+    column_push_fixed(&run->result->block.columns[0], &result);
+    run->result->block.rows = 1;
+    return true;
+}
+
+/* name, type, default_type, default_expression, comment, codec_expression, ttl_expression */
+static void describe_row(struct sql_run *run, struct str name, const struct type *type,
+                         const struct schema_column *column)
+{
+    static const char *const kinds[] = { "", "DEFAULT", "MATERIALIZED", "ALIAS", "EPHEMERAL" };
+    struct str none = STR_EMPTY;
+    struct strbuf codec = { 0 };
+    if (column != NULL && column->codec_text.len > 0 && !str_starts(column->codec_text, STR("CODEC(")))
+        strbuf_addf(&codec, "CODEC(" STR_FMT ")", STR_ARG(column->codec_text));
+    else if (column != NULL)
+        strbuf_add(&codec, column->codec_text);
+    const struct str cells[] = {
+        name,
+        type->text,
+        column == NULL ? none : str_of(kinds[column->default_kind]),
+        column == NULL ? none : column->default_text,
+        column == NULL ? none : column->comment,
+        strbuf_view(&codec),
+        column == NULL ? none : column->ttl_text,
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(cells); i++)
+        add_text(run, i, cells[i]);
+    strbuf_fini(&codec);
+}
+
+static bool describe_query(struct sql_run *run, const struct sql_statement *statement, struct err *err)
+{
+    struct sql_resolver resolver = { .run = run, .arena = run->arena };
+    if (!sql_resolve_query(&resolver, statement->query, NULL, err))
+        return false;
+    for (size_t i = 0; i < statement->query->columns_count; i++)
+        describe_row(run, statement->query->columns[i].name, statement->query->columns[i].type, NULL);
+    return true;
+}
+
+static bool describe_system(struct sql_run *run, const struct sql_statement *statement, struct err *err)
+{
+    struct sql_table table = { .database = STR("system"), .name = statement->name };
+    bool found;
+    if (!sql_source_system(run, &table, &found, err))
+        return false;
+    for (size_t i = 0; found && i < table.columns_count; i++)
+        describe_row(run, table.columns[i].name, table.columns[i].type, NULL);
+    return found ||
+           err_set(err, ERR_UNKNOWN_TABLE, "Table system." STR_FMT " does not exist", STR_ARG(statement->name));
+}
+
+static bool describe(struct sql_run *run, const struct sql_statement *statement, struct err *err)
+{
+    static const char *const names[] = {
+        "name", "type", "default_type", "default_expression", "comment", "codec_expression", "ttl_expression"
+    };
+    struct table *table;
+    begin_rows(run, names, ARRAY_COUNT(names), TYPE_STRING);
+    if (statement->query != NULL)
+        return describe_query(run, statement, err);
+    if (str_is(database_of(run, statement), "system"))
+        return describe_system(run, statement, err);
+    if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
+        return false;
+    const struct schema *schema = table_def(table)->schema;
+    for (size_t i = 0; i < schema->columns_count; i++)
+        describe_row(run, schema->columns[i].name, schema->columns[i].type, &schema->columns[i]);
+    table_unref(table);
+    return true;
+}
+
+/* ---- SELECT, EXPLAIN ---- */
+
+static bool select_(struct sql_run *run, struct sql_query *query, struct strbuf *sql, struct err *err)
+{
+    struct sql_resolver resolver = { .run = run, .arena = run->arena };
+    if (!sql_resolve_query(&resolver, query, NULL, err) || !sql_emit_query(run, query, sql, err))
+        return false;
+    uint64_t time_ns = run->session->limits.time_ns;
+    run->deadline_ns = time_ns == 0 ? 0 : clock_mono_ns(clock_real()) + time_ns;
+    return sql_execute(run, sql, query->columns, query->columns_count, err);
+}
+
+static bool run_select(struct sql_run *run, struct sql_query *query, struct err *err)
+{
+    struct strbuf sql = { 0 };
+    bool ok = select_(run, query, &sql, err);
+    strbuf_fini(&sql);
+    return ok;
+}
+
+static void explain_source(struct sql_run *run, const struct sql_source_table *source)
+{
+    const struct sql_table *table = source->ast;
+    struct strbuf line = { 0 };
+    strbuf_addf(&line, "Read " STR_FMT "." STR_FMT, STR_ARG(table->database), STR_ARG(table->name));
+    add_text(run, 0, strbuf_view(&line));
+    strbuf_clear(&line);
+    strbuf_add_text(&line, "  Columns: ");
+    for (size_t i = 0; i < source->columns_count; i++)
+        strbuf_addf(&line, "%s" STR_FMT, i == 0 ? "" : ", ", STR_ARG(table->columns[source->columns[i]].name));
+    if (source->columns_count == 0)
+        strbuf_add_text(&line, "none");
+    add_text(run, 0, strbuf_view(&line));
+    strbuf_clear(&line);
+    if (source->kind == SQL_SOURCE_TABLE) {
+        strbuf_addf(&line, "  Parts: %llu read, %llu skipped", (unsigned long long)source->parts_read,
+                    (unsigned long long)source->parts_skipped);
+        add_text(run, 0, strbuf_view(&line));
+        strbuf_clear(&line);
+        strbuf_addf(&line, "  Row groups: %llu read, %llu skipped", (unsigned long long)source->row_groups_read,
+                    (unsigned long long)source->row_groups_skipped);
+        add_text(run, 0, strbuf_view(&line));
+    }
+    strbuf_fini(&line);
+}
+
+/* Runs the statement, drops its rows, and says what was read for it. */
+static bool explain(struct sql_run *run, struct sql_query *query, struct err *err)
+{
+    static const char *const names[] = { "explain" };
+    struct strbuf sql = { 0 };
+    bool ok = select_(run, query, &sql, err);
+    if (ok) {
+        uint64_t rows = run->result->block.rows;
+        block_fini(&run->result->block);
+        begin_rows(run, names, 1, TYPE_STRING);
+        struct strbuf line = { 0 };
+        strbuf_addf(&line, "Result: %llu rows", (unsigned long long)rows);
+        add_text(run, 0, strbuf_view(&line));
+        strbuf_clear(&line);
+        for (size_t i = 0; i < run->sources_count; i++)
+            explain_source(run, run->sources[i]);
+        strbuf_add_text(&line, "SQL: ");
+        strbuf_add(&line, strbuf_view(&sql));
+        add_text(run, 0, strbuf_view(&line));
+        strbuf_fini(&line);
+    }
+    strbuf_fini(&sql);
+    return ok;
+}
+
+/* ---- dispatch ---- */
+
+static bool dispatch(struct sql_run *run, struct sql_statement *statement, struct err *err)
+{
+    switch (statement->kind) {
+    case SQL_SELECT:
+        return run_select(run, statement->query, err);
+    case SQL_EXPLAIN:
+        return explain(run, statement->query, err);
+    case SQL_SHOW_DATABASES:
+        return show_databases(run, statement);
+    case SQL_SHOW_TABLES:
+        return show_tables(run, statement, err);
+    case SQL_SHOW_CREATE:
+        return show_create(run, statement, err);
+    case SQL_DESCRIBE:
+        return describe(run, statement, err);
+    case SQL_EXISTS:
+        return exists(run, statement);
+    case SQL_USE:
+        run->result->use_database = statement->name;
+        return need_database(run, statement->name, err);
+    case SQL_SET:
+        break;
+    }
+    return true; /* SET: its settings are in the result */
+}
+
+bool sql_run(const struct sql_session *session, struct str query, struct sql_result *result, struct err *err)
+{
+    struct sql_session own = *session;
+    struct sql_run run = { .session = &own, .result = result };
+    struct sql_statement statement;
+    if (own.database.len == 0)
+        own.database = STR("default");
+    sql_memory_setup();
+    *result = (struct sql_result){ .arena = arena_new(ARENA_FIRST_BYTES) };
+    run.arena = result->arena;
+    query = arena_dup(run.arena, query); /* names in the result borrow from it */
+    bool ok = sql_parse(query, own.params, own.params_count, run.arena, &statement, err);
+    if (ok) {
+        result->format = statement.format;
+        result->settings = statement.settings;
+        result->settings_count = statement.settings_count;
+        ok = dispatch(&run, &statement, err);
+    }
+    sql_calls_fini(&run);
+    sql_sources_fini(&run);
+    if (!ok)
+        sql_result_fini(result);
+    return ok;
+}
+
+void sql_result_fini(struct sql_result *result)
+{
+    if (result->has_block)
+        block_fini(&result->block);
+    arena_free(result->arena);
+    *result = (struct sql_result){ 0 };
+}

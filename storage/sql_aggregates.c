@@ -1,0 +1,508 @@
+/* sql_aggregates.c: aggregate functions. count, min and max are SQLite's own; the others keep a state here.
+ *
+ * A state belongs to SQLite (sqlite3_aggregate_context); what it points at is ours, counted against the statement's
+ * memory, and freed by the final step, which SQLite calls for abandoned groups too. */
+#include <math.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "storage/sql_fn.h"
+#include "storage/sql_types.h"
+
+struct sql_state {
+    struct sql_call *call;
+    uint64_t count;
+    double sum, mean, squares;
+    struct sql_wide wide;
+    struct sql_value best, carried; /* bytes owned: best_bytes, carried_bytes */
+    char *best_bytes, *carried_bytes;
+    double *numbers;
+    size_t numbers_count, numbers_cap;
+    struct strbuf keys;
+    size_t taken;
+};
+
+struct sql_state *sql_aggregate_state(sqlite3_context *context, struct sql_call *call)
+{
+    struct sql_state *state = sqlite3_aggregate_context(context, call == NULL ? 0 : (int)sizeof *state);
+    if (state != NULL && call != NULL)
+        state->call = call;
+    return state;
+}
+
+struct sql_call *sql_aggregate_call(const struct sql_state *state)
+{
+    return state->call;
+}
+
+void sql_aggregate_free(struct sql_state *state)
+{
+    if (state->call != NULL)
+        sql_run_give(state->call->run, state->taken);
+    free(state->best_bytes);
+    free(state->carried_bytes);
+    free(state->numbers);
+    strbuf_fini(&state->keys);
+    *state = (struct sql_state){ 0 };
+}
+
+static bool take(struct sql_state *state, size_t bytes, struct err *err)
+{
+    if (!sql_run_take(state->call->run, bytes)) {
+        *err = state->call->run->err;
+        return false;
+    }
+    state->taken += bytes;
+    return true;
+}
+
+static bool keep(struct sql_state *state, struct sql_value *to, char **bytes, const struct sql_value *value,
+                 struct err *err)
+{
+    *to = *value;
+    if (value->kind != SQL_TEXT && value->kind != SQL_BLOB)
+        return true;
+    if (!take(state, value->s.len, err))
+        return false;
+    *bytes = mem_realloc(*bytes, value->s.len + 1);
+    memcpy(*bytes, value->s.data, value->s.len);
+    to->s = str_make(*bytes, value->s.len);
+    return true;
+}
+
+/* ---- sum, avg, deviation ---- */
+
+static bool step_sum(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
+{
+    (void)err;
+    state->count++;
+    if (sql_type_is_float(call->types[0]))
+        state->sum += sql_value_double(&args[0], call->types[0]);
+    else
+        state->wide = sql_wide_add(state->wide, sql_value_wide(&args[0], call->types[0]));
+    return true;
+}
+
+static bool final_sum(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    (void)err;
+    if (state->count == 0)
+        *out = sql_null();
+    else if (sql_type_is_float(call->types[0]))
+        *out = sql_value_of_double(state->sum, &call->out);
+    else
+        *out = sql_value_of_wide(state->wide, call->type, &call->out);
+    return true;
+}
+
+static bool final_avg(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    (void)err;
+    if (state->count == 0) {
+        *out = sql_null();
+        return true;
+    }
+    double sum = sql_type_is_float(call->types[0]) ? state->sum : sql_wide_to_double(state->wide);
+    double scale = sql_wide_to_double(sql_wide_pow10(sql_type_scale(call->types[0])));
+    *out = sql_value_of_double(sum / scale / (double)state->count, &call->out);
+    return true;
+}
+
+static bool step_deviation(struct sql_call *call, struct sql_state *state, const struct sql_value *args,
+                           struct err *err)
+{
+    (void)err;
+    double x = sql_value_double(&args[0], call->types[0]), delta = x - state->mean;
+    state->count++;
+    state->mean += delta / (double)state->count;
+    state->squares += delta * (x - state->mean);
+    return true;
+}
+
+/* op: p population, s sample; upper case: the square root */
+static bool final_deviation(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    (void)err;
+    bool sample = call->op == 's' || call->op == 'S', root = call->op == 'P' || call->op == 'S';
+    double n = (double)state->count, variance = sample ? (n > 1 ? state->squares / (n - 1) : NAN) : state->squares / n;
+    *out = sql_value_of_double(root ? sqrt(variance) : variance, &call->out);
+    return true;
+}
+
+/* ---- one of the values ---- */
+
+/* op: f first, l last, < least, > greatest (floats only: SQLite would put NaN above all) */
+static bool step_one(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
+{
+    bool take_it = state->count == 0 || call->op == 'l';
+    if (state->count > 0 && (call->op == '<' || call->op == '>')) {
+        double new_ = sql_value_double(&args[0], call->types[0]), old = sql_value_double(&state->best, call->types[0]);
+        take_it = isnan(old) ? !isnan(new_) : call->op == '<' ? new_ < old : new_ > old;
+    }
+    state->count++;
+    return !take_it || keep(state, &state->best, &state->best_bytes, &args[0], err);
+}
+
+static bool final_one(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    (void)err;
+    *out = sql_null();
+    if (state->count == 0)
+        return true;
+    *out = state->best;
+    if (out->kind == SQL_TEXT || out->kind == SQL_BLOB) { /* the state goes before SQLite has the answer */
+        strbuf_add(&call->out, out->s);
+        out->s = strbuf_view(&call->out);
+    }
+    return true;
+}
+
+static bool step_arg(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
+{
+    if (state->count > 0) {
+        int order = sql_value_compare(&args[1], &state->carried);
+        if (sql_type_is_float(call->types[1])) {
+            double a = sql_value_double(&args[1], call->types[1]),
+                   b = sql_value_double(&state->carried, call->types[1]);
+            order = isnan(a) ? 0 : isnan(b) ? (call->op == '<' ? -1 : 1) : a < b ? -1 : a > b;
+        }
+        if (call->op == '<' ? order >= 0 : order <= 0)
+            return true;
+    }
+    state->count++;
+    return keep(state, &state->best, &state->best_bytes, &args[0], err) &&
+           keep(state, &state->carried, &state->carried_bytes, &args[1], err);
+}
+
+/* ---- quantiles ---- */
+
+static bool step_quantile(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
+{
+    double x = sql_value_double(&args[0], call->types[0]);
+    if (isnan(x))
+        return true;
+    if (state->numbers_count == state->numbers_cap) {
+        size_t cap = state->numbers_cap * 2 + 32;
+        if (!take(state, (cap - state->numbers_cap) * sizeof(double), err))
+            return false;
+        state->numbers = mem_realloc(state->numbers, cap * sizeof(double));
+        state->numbers_cap = cap;
+    }
+    state->numbers[state->numbers_count++] = x;
+    return true;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Between the two values around the place, as quantile() of the engine does; op 'e': the value at the place. */
+static double quantile_of(const struct sql_state *state, double level, int op)
+{
+    size_t count = state->numbers_count;
+    if (count == 0)
+        return NAN;
+    if (op == 'e') {
+        size_t at = level < 1 ? (size_t)(level * (double)count) : count - 1;
+        return state->numbers[MIN(at, count - 1)];
+    }
+    double index = MAX(0.0, MIN((double)count - 1, level * ((double)count - 1)));
+    size_t left = (size_t)index;
+    if (left + 1 == count)
+        return state->numbers[left];
+    double right_weight = index - (double)left;
+    return state->numbers[left] * (1 - right_weight) + state->numbers[left + 1] * right_weight;
+}
+
+static bool final_quantile(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    bool many = call->type->kind == TYPE_ARRAY;
+    (void)err;
+    if (state->numbers_count > 0)
+        qsort(state->numbers, state->numbers_count, sizeof(double), compare_doubles);
+    if (!many) {
+        double q = quantile_of(state, call->levels[0], call->op);
+        *out = sql_value_of_double(q, &call->out);
+        return true;
+    }
+    struct column *target = sql_call_target(call);
+    for (size_t i = 0; i < call->levels_count; i++) {
+        double q = quantile_of(state, call->levels[i], call->op);
+        column_push_fixed(&target->children[0], &q);
+    }
+    column_push_row_end(target);
+    return sql_call_result(call, out);
+}
+
+/* ---- groupArray, groupUniqArray ---- */
+
+static bool step_collect(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
+{
+    const struct column *column = sql_call_column(call, 0, &args[0], err);
+    size_t before = state->keys.len;
+    if (column == NULL)
+        return false;
+    if (call->levels_count > 0 && state->count >= (uint64_t)call->levels[0])
+        return true;
+    strbuf_add_char(&state->keys, 1);
+    sql_key_add(&state->keys, column, 0);
+    struct str element = str_from(strbuf_view(&state->keys), before + 1),
+               all = str_sub(strbuf_view(&state->keys), 0, before), one;
+    while (call->op == 'u' && sql_key_next(&all, call->type->children, 1, &one)) {
+        if (!str_eq(one, element))
+            continue;
+        strbuf_truncate(&state->keys, before);
+        return true;
+    }
+    state->count++;
+    return take(state, state->keys.len - before, err);
+}
+
+static bool final_collect(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    (void)err;
+    strbuf_add(&call->out, strbuf_view(&state->keys));
+    strbuf_add_char(&call->out, 0);
+    *out = sql_blob(strbuf_view(&call->out));
+    return true;
+}
+
+/* ---- binding ---- */
+
+static const struct type *plain_arg(struct sql_resolver *r, const struct sql_node *node, size_t i)
+{
+    return sql_type_plain(node->args[i]->type, r->arena);
+}
+
+static void native(struct sql_node *node, const char *template)
+{
+    node->template = template;
+}
+
+static bool bind_count(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    (void)err;
+    (void)r;
+    node->type = type_of_kind(TYPE_UINT64);
+    if (node->distinct && node->args_count == 0)
+        return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "count(DISTINCT) needs an argument", err);
+    if (node->distinct)
+        native(node, "count(DISTINCT $0)");
+    else
+        native(node, node->args_count == 1 && node->args[0]->type->nullable ? "count($0)" : "count(*)");
+    return true;
+}
+
+static bool bind_uniq(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    node->type = type_of_kind(TYPE_UINT64);
+    native(node, "count(DISTINCT $0)");
+    if (node->args_count == 1)
+        return true;
+    /* Several columns: their tuple. The arguments stay as they are, for the name. */
+    struct sql_node *tuple = sql_node_call(r, "tuple", node->args, node->args_count, node->offset);
+    r->no_aggregates = true;
+    bool ok = sql_resolve_node(r, tuple, err);
+    r->no_aggregates = false;
+    node->target = tuple;
+    native(node, "count(DISTINCT $T)");
+    return ok;
+}
+
+static bool bind_extreme(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    const struct type *type = plain_arg(r, node, 0);
+    (void)err;
+    node->type = type;
+    if (!sql_type_is_float(type))
+        native(node, str_is(node->name, "min") ? "min($0)" : "max($0)");
+    return true;
+}
+
+static bool bind_first(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    (void)err;
+    node->type = plain_arg(r, node, 0);
+    return true;
+}
+
+static bool bind_sum(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    const struct type *type = plain_arg(r, node, 0);
+    if (!sql_type_is_number(type))
+        return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal type of argument", err);
+    if (sql_type_is_float(type))
+        node->type = type_of_kind(TYPE_FLOAT64);
+    else if (type->kind == TYPE_DECIMAL)
+        node->type = sql_type_make(r->arena, "Decimal(%u, %u)", type_width(type) <= 16 ? 38U : 76U, type->scale);
+    else
+        node->type = sql_type_integer(sql_type_has_sign(type), MAX(8, type_width(type)));
+    return true;
+}
+
+static bool bind_double(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    if (!sql_type_is_number(plain_arg(r, node, 0)))
+        return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal type of argument", err);
+    node->type = type_of_kind(TYPE_FLOAT64);
+    return true;
+}
+
+static bool bind_levels(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    struct sql_call *call = node->call;
+    if (!bind_double(r, node, err))
+        return false;
+    bool many = str_starts(node->name, STR("quantiles"));
+    if (node->params_count > ARRAY_COUNT(call->levels) || (!many && node->params_count > 1) ||
+        (many && node->params_count == 0))
+        return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "wrong number of levels", err);
+    call->levels[0] = 0.5;
+    call->levels_count = MAX(node->params_count, 1);
+    for (size_t i = 0; i < node->params_count; i++) {
+        const struct sql_node *level = sql_node_constant(node->params[i]);
+        double d =
+            level == NULL || !sql_type_is_number(level->type) ? -1 : sql_value_double(&level->value, level->type);
+        if (!(d >= 0 && d <= 1))
+            return sql_bind_error(node, ERR_ARGUMENT_OUT_OF_BOUND, "a level is a constant from 0 to 1", err);
+        call->levels[i] = d;
+    }
+    if (str_starts(node->name, STR("quantileExact")) || str_starts(node->name, STR("quantilesExact")))
+        node->type = type_of_kind(TYPE_FLOAT64);
+    if (many)
+        node->type = sql_type_array(node->type, r->arena);
+    return true;
+}
+
+static bool bind_collect(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    node->type = sql_type_array(plain_arg(r, node, 0), r->arena);
+    if (node->params_count == 1) {
+        const struct sql_node *limit = sql_node_constant(node->params[0]);
+        if (limit == NULL || limit->value.kind != SQL_INT || limit->value.i < 1)
+            return sql_bind_error(node, ERR_BAD_ARGUMENTS, "the limit is a positive constant", err);
+        node->call->levels[0] = (double)limit->value.i;
+        node->call->levels_count = 1;
+    }
+    return true;
+}
+
+/* clang-format off */
+static const struct sql_aggregate aggregates[] = {
+    /* name                fold  args  params bind          step            final            op */
+    { "count",             true,  0, 1, 0,  bind_count,   NULL,           NULL,            0 },
+    { "uniq",              false, 1, 9, 0,  bind_uniq,    NULL,           NULL,            0 },
+    { "uniqExact",         false, 1, 9, 0,  bind_uniq,    NULL,           NULL,            0 },
+    { "uniqCombined",      false, 1, 9, 1,  bind_uniq,    NULL,           NULL,            0 },
+    { "uniqHLL12",         false, 1, 9, 0,  bind_uniq,    NULL,           NULL,            0 },
+    { "min",               true,  1, 1, 0,  bind_extreme, step_one,       final_one,       '<' },
+    { "max",               true,  1, 1, 0,  bind_extreme, step_one,       final_one,       '>' },
+    { "any",               false, 1, 1, 0,  bind_first,   step_one,       final_one,       'f' },
+    { "any_value",         true,  1, 1, 0,  bind_first,   step_one,       final_one,       'f' },
+    { "first_value",       true,  1, 1, 0,  bind_first,   step_one,       final_one,       'f' },
+    { "anyLast",           false, 1, 1, 0,  bind_first,   step_one,       final_one,       'l' },
+    { "last_value",        true,  1, 1, 0,  bind_first,   step_one,       final_one,       'l' },
+    { "argMin",            false, 2, 2, 0,  bind_first,   step_arg,       final_one,       '<' },
+    { "argMax",            false, 2, 2, 0,  bind_first,   step_arg,       final_one,       '>' },
+    { "sum",               true,  1, 1, 0,  bind_sum,     step_sum,       final_sum,       0 },
+    { "avg",               true,  1, 1, 0,  bind_double,  step_sum,       final_avg,       0 },
+    { "stddevPop",         false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 'P' },
+    { "stddevSamp",        false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 'S' },
+    { "varPop",            false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 'p' },
+    { "varSamp",           false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 's' },
+    { "quantile",          false, 1, 1, 1,  bind_levels,  step_quantile,  final_quantile,  0 },
+    { "median",            true,  1, 1, 0,  bind_levels,  step_quantile,  final_quantile,  0 },
+    { "quantiles",         false, 1, 1, 16, bind_levels,  step_quantile,  final_quantile,  0 },
+    { "groupArray",        false, 1, 1, 1,  bind_collect, step_collect,   final_collect,   0 },
+    { "groupUniqArray",    false, 1, 1, 1,  bind_collect, step_collect,   final_collect,   'u' },
+};
+/* clang-format on */
+
+static const struct sql_aggregate *find_exact(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(aggregates); i++) {
+        const struct sql_aggregate *a = &aggregates[i];
+        if (a->fold ? str_eq_nocase(name, str_of(a->name)) : str_is(name, a->name))
+            return a;
+    }
+    return NULL;
+}
+
+static bool cut_suffix(struct str *name, const char *suffix)
+{
+    if (!str_ends(*name, str_of(suffix)))
+        return false;
+    name->len -= strlen(suffix);
+    return true;
+}
+
+const struct sql_aggregate *sql_aggregate_find(struct str name, bool *filtered, bool *or_null)
+{
+    *filtered = *or_null = false;
+    const struct sql_aggregate *aggregate = find_exact(name);
+    if (aggregate != NULL)
+        return aggregate;
+    *or_null = cut_suffix(&name, "OrNull");
+    *filtered = cut_suffix(&name, "If");
+    if (!*or_null)
+        *or_null = cut_suffix(&name, "OrNull");
+    return *filtered || *or_null ? find_exact(name) : NULL;
+}
+
+static bool is_count(const struct sql_aggregate *aggregate)
+{
+    return aggregate->bind == bind_count || aggregate->bind == bind_uniq;
+}
+
+/* What the aggregate is over no rows: the default of its type for plain arguments (nan for averages), NULL for Nullable
+ * ones. */
+static const char *if_empty(const struct sql_aggregate *aggregate, const struct type *type)
+{
+    if (type->nullable || is_count(aggregate))
+        return NULL;
+    return "";
+}
+
+bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const struct sql_aggregate *aggregate,
+                        bool or_null, struct err *err)
+{
+    bool nullable = false, arrays = aggregate->bind == bind_collect;
+    if (node->args_count < aggregate->args_min || node->args_count > aggregate->args_max)
+        return err_set(err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                       "Number of arguments for aggregate function " STR_FMT
+                       " doesn't match: passed %zu (at position %zu)",
+                       STR_ARG(node->name), node->args_count, node->offset + 1);
+    if (node->params_count > aggregate->params_max)
+        return err_set(err, ERR_AGGREGATE_FUNCTION_DOESNT_ALLOW_PARAMETERS,
+                       "Aggregate function " STR_FMT " takes no such parameters (at position %zu)", STR_ARG(node->name),
+                       node->offset + 1);
+    if (node->distinct && aggregate->bind != bind_count)
+        return err_set(err, ERR_NOT_IMPLEMENTED, "DISTINCT in " STR_FMT " is not supported here (at position %zu)",
+                       STR_ARG(node->name), node->offset + 1);
+    for (size_t i = 0; i < node->args_count; i++) {
+        nullable |= node->args[i]->type->nullable;
+        if (node->args[i]->type->kind == TYPE_NOTHING && !is_count(aggregate))
+            return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "an aggregate of NULL is not supported here", err);
+    }
+    node->spelled = node->name;
+    if (str_eq_nocase(node->name, str_of(aggregate->name)))
+        node->name = str_of(aggregate->name);
+    node->type = type_of_kind(TYPE_UINT64);
+    node->call = sql_call_new(r, node);
+    node->call->aggregate = aggregate;
+    node->call->op = aggregate->op;
+    if (!aggregate->bind(r, node, err))
+        return false;
+    node->emit = SQL_EMIT_AGGREGATE;
+    node->call->type = node->call->decode = node->type;
+    if ((nullable || or_null) && !is_count(aggregate) && !arrays)
+        node->type = sql_type_nullable(node->type, r->arena);
+    node->if_empty = if_empty(aggregate, node->type);
+    if (node->if_empty != NULL && (aggregate->final == final_avg || aggregate->final == final_deviation ||
+                                   (aggregate->final == final_quantile && node->type->kind != TYPE_ARRAY)))
+        node->if_empty = "x'000000000000F87F'"; /* NaN as sql_value.h carries it */
+    return true;
+}

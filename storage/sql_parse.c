@@ -1,0 +1,639 @@
+/* sql_parse.c: statements: SELECT with its clauses, SHOW, DESCRIBE, EXISTS, EXPLAIN, USE, SET. */
+#include <string.h>
+
+#include "storage/sql_parser.h"
+
+bool sql_is_reserved(struct token token)
+{
+    static const char *const words[] = {
+        "FROM",   "WHERE",   "PREWHERE",  "GROUP", "HAVING",  "ORDER",  "LIMIT",    "OFFSET", "SETTINGS", "FORMAT",
+        "UNION",  "EXCEPT",  "INTERSECT", "INTO",  "JOIN",    "LEFT",   "RIGHT",    "INNER",  "FULL",     "CROSS",
+        "OUTER",  "ON",      "USING",     "AS",    "AND",     "OR",     "NOT",      "IN",     "LIKE",     "ILIKE",
+        "IS",     "BETWEEN", "THEN",      "ELSE",  "END",     "WHEN",   "ASC",      "DESC",   "NULLS",    "WITH",
+        "ARRAY",  "GLOBAL",  "ANY",       "ASOF",  "SEMI",    "ANTI",   "ALL",      "FINAL",  "SAMPLE",   "QUALIFY",
+        "WINDOW", "FETCH",   "DIV",       "MOD",   "COLLATE", "SELECT", "DISTINCT", "REGEXP", "TOTALS",   "PASTE",
+    };
+    if (token.kind != TOKEN_WORD)
+        return false;
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        if (token_is_word(token, words[i]))
+            return true;
+    return false;
+}
+
+bool sql_starts_query(const struct sql_parser *p)
+{
+    struct lexer ahead = p->lexer;
+    while (lexer_take_symbol(&ahead, "("))
+        continue;
+    struct token token = lexer_next(&ahead);
+    if (token_is_word(token, "SELECT"))
+        return true;
+    struct token after = lexer_peek(&ahead);
+    return token_is_word(token, "WITH") && !token_is_symbol(after, ",") && !token_is_symbol(after, ")");
+}
+
+/* ---- WITH ---- */
+
+static bool with_item(struct sql_parser *p, struct sql_with *item)
+{
+    struct token token = sql_peek(p);
+    item->offset = token.offset;
+    struct lexer before = p->lexer;
+    if (token.kind == TOKEN_WORD || token.kind == TOKEN_QUOTED_NAME) {
+        if (sql_name(p, &item->name) && sql_word(p, "AS") && sql_next_is_symbol(p, "(") && sql_starts_query(p)) {
+            lexer_next(&p->lexer);
+            return sql_select_query(p, &item->query) && sql_expect_symbol(p, ")");
+        }
+        p->lexer = before;
+    }
+    if (!sql_expression(p, &item->node) || !sql_expect_word(p, "AS") || !sql_name(p, &item->name))
+        return false;
+    item->node->alias = item->name;
+    return true;
+}
+
+static bool with_clause(struct sql_parser *p, struct sql_select *select)
+{
+    size_t cap = 0;
+    if (sql_next_is_word(p, "RECURSIVE"))
+        return sql_unsupported(p, sql_peek(p).offset, "WITH RECURSIVE");
+    do {
+        if (select->with_count == cap) {
+            struct sql_with *with = ARENA_ARRAY(p->arena, struct sql_with, cap = cap * 2 + 4);
+            if (select->with_count > 0)
+                memcpy(with, select->with, select->with_count * sizeof *with);
+            select->with = with;
+        }
+        if (!with_item(p, &select->with[select->with_count++]))
+            return false;
+    } while (sql_symbol(p, ","));
+    return true;
+}
+
+/* ---- FROM ---- */
+
+static bool table_body(struct sql_parser *p, struct sql_table *table)
+{
+    struct token token = sql_peek(p);
+    table->offset = token.offset;
+    if (token_is_symbol(token, "(")) {
+        if (!sql_starts_query(p))
+            return sql_unsupported(p, token.offset, "a join in parentheses");
+        lexer_next(&p->lexer);
+        return sql_select_query(p, &table->query) && sql_expect_symbol(p, ")");
+    }
+    if (sql_is_reserved(token))
+        return sql_expected(p, "table, table function, subquery");
+    if (token.kind == TOKEN_WORD && token_is_symbol(sql_peek_second(p), "("))
+        return sql_expression(p, &table->function);
+    if (!sql_name(p, &table->name))
+        return false;
+    if (!sql_symbol(p, "."))
+        return true;
+    table->database = table->name;
+    return sql_name(p, &table->name);
+}
+
+static bool table_item(struct sql_parser *p, struct sql_table *table)
+{
+    if (!table_body(p, table))
+        return false;
+    table->final_ = sql_word(p, "FINAL");
+    struct token token = sql_peek(p);
+    if (sql_word(p, "AS") || (token.kind == TOKEN_WORD && !sql_is_reserved(token)) || token.kind == TOKEN_QUOTED_NAME) {
+        if (!sql_name(p, &table->alias))
+            return false;
+    }
+    table->final_ |= sql_word(p, "FINAL");
+    if (sql_next_is_word(p, "SAMPLE"))
+        return sql_unsupported(p, sql_peek(p).offset, "SAMPLE");
+    return true;
+}
+
+static bool join_condition(struct sql_parser *p, struct sql_table *table)
+{
+    if (table->join == SQL_JOIN_CROSS)
+        return true;
+    if (sql_word(p, "ON"))
+        return sql_expression(p, &table->on);
+    if (!sql_word(p, "USING"))
+        return sql_expected(p, "ON, USING");
+    bool list = sql_symbol(p, "(");
+    table->using_names = ARENA_ARRAY(p->arena, struct str, 16);
+    do {
+        if (table->using_count == 16)
+            return sql_unsupported(p, sql_peek(p).offset, "USING of more than 16 columns");
+        if (!sql_name(p, &table->using_names[table->using_count++]))
+            return false;
+    } while (sql_symbol(p, ","));
+    return !list || sql_expect_symbol(p, ")");
+}
+
+/* The words before a joined table. *found false: no join follows. */
+static bool join_words(struct sql_parser *p, enum sql_join *join, bool *found)
+{
+    static const char *const refused[] = { "ARRAY", "ANY", "ASOF", "SEMI", "ANTI", "PASTE" };
+    *found = true;
+    if (sql_symbol(p, ",")) {
+        *join = SQL_JOIN_CROSS;
+        return true;
+    }
+    struct lexer before = p->lexer;
+    sql_word(p, "GLOBAL");
+    *join = SQL_JOIN_INNER;
+    if (sql_word(p, "CROSS"))
+        *join = SQL_JOIN_CROSS;
+    else if (sql_word(p, "LEFT"))
+        *join = SQL_JOIN_LEFT;
+    else if (sql_word(p, "RIGHT"))
+        *join = SQL_JOIN_RIGHT;
+    else if (sql_word(p, "FULL"))
+        *join = SQL_JOIN_FULL;
+    else
+        sql_word(p, "INNER");
+    for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
+        if (sql_next_is_word(p, refused[i]))
+            return sql_unsupported(p, sql_peek(p).offset, arena_printf(p->arena, "%s JOIN", refused[i]));
+    sql_word(p, "OUTER");
+    sql_word(p, "ALL");
+    if (sql_word(p, "JOIN"))
+        return true;
+    p->lexer = before;
+    *found = false;
+    return true;
+}
+
+static bool from_clause(struct sql_parser *p, struct sql_select *select)
+{
+    enum { TABLES_MAX = 32 };
+    bool found = true;
+    enum sql_join join = SQL_JOIN_FIRST;
+    select->tables = ARENA_ARRAY(p->arena, struct sql_table, TABLES_MAX);
+    while (found) {
+        if (select->tables_count == TABLES_MAX)
+            return sql_unsupported(p, sql_peek(p).offset, "a join of more than 32 tables");
+        struct sql_table *table = &select->tables[select->tables_count++];
+        table->join = join;
+        if (!table_item(p, table) || (join != SQL_JOIN_FIRST && !join_condition(p, table)) ||
+            !join_words(p, &join, &found))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the clauses after FROM ---- */
+
+static bool group_clause(struct sql_parser *p, struct sql_select *select)
+{
+    if (!sql_expect_word(p, "BY"))
+        return false;
+    static const char *const refused[] = { "ROLLUP", "CUBE", "GROUPING" };
+    for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
+        if (sql_next_is_word(p, refused[i]) && token_is_symbol(sql_peek_second(p), "("))
+            return sql_unsupported(p, sql_peek(p).offset, refused[i]);
+    select->group_by = true;
+    if (sql_word(p, "ALL")) {
+        select->group_all = true;
+    } else {
+        struct sql_nodes nodes = { 0 };
+        if (!sql_expressions(p, &nodes))
+            return false;
+        select->group = nodes.at;
+        select->group_count = nodes.count;
+    }
+    if (sql_next_is_word(p, "WITH"))
+        return sql_unsupported(p, sql_peek(p).offset, "WITH TOTALS, ROLLUP or CUBE");
+    return true;
+}
+
+static bool order_direction(struct sql_parser *p, struct sql_order *order)
+{
+    if (sql_word(p, "DESC") || sql_word(p, "DESCENDING"))
+        order->descending = true;
+    else if (!sql_word(p, "ASC"))
+        sql_word(p, "ASCENDING");
+    if (sql_word(p, "NULLS")) {
+        order->nulls_first = sql_word(p, "FIRST");
+        if (!order->nulls_first && !sql_expect_word(p, "LAST"))
+            return false;
+    }
+    if (sql_next_is_word(p, "COLLATE") || sql_next_is_word(p, "WITH"))
+        return sql_unsupported(p, sql_peek(p).offset, "COLLATE or WITH FILL");
+    return true;
+}
+
+static bool order_clause(struct sql_parser *p, struct sql_select *select)
+{
+    size_t cap = 0;
+    if (!sql_expect_word(p, "BY"))
+        return false;
+    if (sql_next_is_word(p, "ALL") && !token_is_symbol(sql_peek_second(p), "(")) {
+        lexer_next(&p->lexer);
+        select->order_all = true;
+        select->order = ARENA_NEW(p->arena, struct sql_order);
+        return order_direction(p, select->order);
+    }
+    do {
+        if (select->order_count == cap) {
+            struct sql_order *order = ARENA_ARRAY(p->arena, struct sql_order, cap = cap * 2 + 4);
+            if (select->order_count > 0)
+                memcpy(order, select->order, select->order_count * sizeof *order);
+            select->order = order;
+        }
+        struct sql_order *item = &select->order[select->order_count++];
+        if (!sql_aliased(p, false, &item->node) || !order_direction(p, item))
+            return false;
+    } while (sql_symbol(p, ","));
+    return true;
+}
+
+/* LIMIT n, LIMIT m, n, LIMIT n OFFSET m, each also with BY. */
+static bool limit_clause(struct sql_parser *p, struct sql_select *select)
+{
+    struct sql_node *limit, *offset = NULL;
+    if (!sql_expression(p, &limit))
+        return false;
+    if (sql_symbol(p, ",")) {
+        offset = limit;
+        if (!sql_expression(p, &limit))
+            return false;
+    } else if (sql_word(p, "OFFSET")) {
+        if (!sql_expression(p, &offset))
+            return false;
+        if (!sql_word(p, "ROWS"))
+            sql_word(p, "ROW");
+    }
+    if (sql_next_is_word(p, "WITH"))
+        return sql_unsupported(p, sql_peek(p).offset, "LIMIT WITH TIES");
+    if (!sql_word(p, "BY")) {
+        select->limit = limit;
+        select->offset = offset;
+        return true;
+    }
+    struct sql_nodes nodes = { 0 };
+    if (!sql_expressions(p, &nodes))
+        return false;
+    select->limit_by_limit = limit;
+    select->limit_by_offset = offset;
+    select->limit_by = nodes.at;
+    select->limit_by_count = nodes.count;
+    return true;
+}
+
+static bool and_where(struct sql_parser *p, struct sql_select *select)
+{
+    struct sql_node *node;
+    if (!sql_expression(p, &node))
+        return false;
+    if (select->where == NULL) {
+        select->where = node;
+        return true;
+    }
+    struct sql_node *both = ARENA_NEW(p->arena, struct sql_node);
+    *both = (struct sql_node){ .kind = SQL_CALL, .name = STR("and"), .args_count = 2, .offset = node->offset };
+    both->args = ARENA_ARRAY(p->arena, struct sql_node *, 2);
+    both->args[0] = select->where;
+    both->args[1] = node;
+    select->where = both;
+    return true;
+}
+
+static bool select_tail(struct sql_parser *p, struct sql_select *select)
+{
+    if (sql_word(p, "FROM") && !from_clause(p, select))
+        return false;
+    if (sql_next_is_word(p, "ARRAY") || (sql_next_is_word(p, "LEFT") && token_is_word(sql_peek_second(p), "ARRAY")))
+        return sql_unsupported(p, sql_peek(p).offset, "ARRAY JOIN");
+    if (sql_word(p, "PREWHERE") && !and_where(p, select))
+        return false;
+    if (sql_word(p, "WHERE") && !and_where(p, select))
+        return false;
+    if (sql_word(p, "GROUP") && !group_clause(p, select))
+        return false;
+    if (sql_word(p, "HAVING") && !sql_expression(p, &select->having))
+        return false;
+    if (sql_next_is_word(p, "WINDOW") || sql_next_is_word(p, "QUALIFY"))
+        return sql_unsupported(p, sql_peek(p).offset, "WINDOW or QUALIFY");
+    if (sql_word(p, "ORDER") && !order_clause(p, select))
+        return false;
+    while (sql_next_is_word(p, "LIMIT") && select->limit == NULL) {
+        lexer_next(&p->lexer);
+        if (!limit_clause(p, select))
+            return false;
+    }
+    if (sql_next_is_word(p, "OFFSET") && select->offset == NULL) {
+        lexer_next(&p->lexer);
+        if (!sql_expression(p, &select->offset))
+            return false;
+        if (!sql_word(p, "ROWS"))
+            sql_word(p, "ROW");
+    }
+    if (sql_next_is_word(p, "FETCH"))
+        return sql_unsupported(p, sql_peek(p).offset, "FETCH");
+    return true;
+}
+
+static bool select_columns(struct sql_parser *p, struct sql_select *select)
+{
+    struct sql_nodes nodes = { 0 };
+    do {
+        struct sql_node *node;
+        if (nodes.count > 0 && sql_next_is_word(p, "FROM")) /* a trailing comma is fine */
+            break;
+        if (!sql_aliased(p, true, &node))
+            return false;
+        sql_nodes_add(p, &nodes, node);
+    } while (sql_symbol(p, ","));
+    select->columns = nodes.at;
+    select->columns_count = nodes.count;
+    return true;
+}
+
+static bool select_one(struct sql_parser *p, struct sql_select **out)
+{
+    struct sql_select *select = ARENA_NEW(p->arena, struct sql_select);
+    *out = select;
+    if (sql_word(p, "WITH") && !with_clause(p, select))
+        return false;
+    if (!sql_expect_word(p, "SELECT"))
+        return false;
+    if (sql_word(p, "DISTINCT")) {
+        select->distinct = true;
+        if (sql_next_is_word(p, "ON") && token_is_symbol(sql_peek_second(p), "("))
+            return sql_unsupported(p, sql_peek(p).offset, "DISTINCT ON");
+    } else if (sql_next_is_word(p, "ALL") && !token_is_symbol(sql_peek_second(p), ",")) {
+        lexer_next(&p->lexer);
+    }
+    if (sql_next_is_word(p, "TOP") && sql_peek_second(p).kind == TOKEN_NUMBER)
+        return sql_unsupported(p, sql_peek(p).offset, "TOP");
+    return select_columns(p, select) && select_tail(p, select);
+}
+
+static bool query_add(struct sql_parser *p, struct sql_query *query, struct sql_select *select, bool distinct)
+{
+    enum { SELECTS_MAX = 64 };
+    if (query->selects == NULL) {
+        query->selects = ARENA_ARRAY(p->arena, struct sql_select *, SELECTS_MAX);
+        query->distinct = ARENA_ARRAY(p->arena, bool, SELECTS_MAX);
+    }
+    if (query->selects_count == SELECTS_MAX)
+        return sql_unsupported(p, sql_peek(p).offset, "a UNION of more than 64 SELECTs");
+    query->distinct[query->selects_count] = distinct;
+    query->selects[query->selects_count++] = select;
+    return true;
+}
+
+/* One SELECT, or a query in parentheses as SELECT * FROM (query). */
+static bool query_member(struct sql_parser *p, struct sql_select **select)
+{
+    if (!sql_next_is_symbol(p, "("))
+        return select_one(p, select);
+    struct sql_query *inner;
+    size_t offset = sql_peek(p).offset;
+    lexer_next(&p->lexer);
+    if (!sql_select_query(p, &inner) || !sql_expect_symbol(p, ")"))
+        return false;
+    struct sql_node *star = ARENA_NEW(p->arena, struct sql_node);
+    star->kind = SQL_STAR;
+    star->offset = offset;
+    *select = ARENA_NEW(p->arena, struct sql_select);
+    (*select)->columns = ARENA_ARRAY(p->arena, struct sql_node *, 1);
+    (*select)->columns[0] = star;
+    (*select)->columns_count = 1;
+    (*select)->tables = ARENA_NEW(p->arena, struct sql_table);
+    (*select)->tables->query = inner;
+    (*select)->tables->offset = offset;
+    (*select)->tables_count = 1;
+    return true;
+}
+
+static bool union_rest(struct sql_parser *p, struct sql_query *query)
+{
+    for (;;) {
+        struct sql_select *select;
+        if (sql_next_is_word(p, "EXCEPT") || sql_next_is_word(p, "INTERSECT"))
+            return sql_unsupported(p, sql_peek(p).offset, "EXCEPT or INTERSECT");
+        if (!sql_word(p, "UNION"))
+            return true;
+        bool distinct = sql_word(p, "DISTINCT");
+        if (!distinct && !sql_word(p, "ALL"))
+            return sql_expected(p, "ALL or DISTINCT after UNION");
+        if (!query_member(p, &select) || !query_add(p, query, select, distinct))
+            return false;
+    }
+}
+
+bool sql_select_query(struct sql_parser *p, struct sql_query **query)
+{
+    struct sql_select *select;
+    if (!sql_enter(p))
+        return false;
+    *query = ARENA_NEW(p->arena, struct sql_query);
+    (*query)->offset = sql_peek(p).offset;
+    bool ok = query_member(p, &select) && query_add(p, *query, select, false) && union_rest(p, *query);
+    sql_leave(p);
+    return ok;
+}
+
+/* ---- what follows any statement ---- */
+
+static bool settings_clause(struct sql_parser *p, struct sql_statement *statement)
+{
+    size_t cap = 0;
+    do {
+        if (statement->settings_count == cap) {
+            struct insert_setting *settings = ARENA_ARRAY(p->arena, struct insert_setting, cap = cap * 2 + 4);
+            if (statement->settings_count > 0)
+                memcpy(settings, statement->settings, statement->settings_count * sizeof *settings);
+            statement->settings = settings;
+        }
+        struct insert_setting *setting = &statement->settings[statement->settings_count++];
+        if (!sql_name(p, &setting->name) || !sql_expect_symbol(p, "="))
+            return false;
+        bool minus = sql_symbol(p, "-");
+        struct token token = lexer_next(&p->lexer);
+        struct strbuf value = { 0 };
+        if (minus)
+            strbuf_add_char(&value, '-');
+        if (token.kind == TOKEN_WORD)
+            strbuf_add(&value, token.text);
+        else if ((token.kind != TOKEN_STRING && token.kind != TOKEN_NUMBER) || !token_unquote(token, &value, p->err)) {
+            strbuf_fini(&value);
+            return lexer_error(&p->lexer, token, "value of a setting", p->err);
+        }
+        setting->value = arena_dup(p->arena, strbuf_view(&value));
+        strbuf_fini(&value);
+    } while (sql_symbol(p, ","));
+    return true;
+}
+
+static bool statement_end(struct sql_parser *p, struct sql_statement *statement)
+{
+    if (sql_word(p, "SETTINGS") && !settings_clause(p, statement))
+        return false;
+    if (sql_next_is_word(p, "INTO"))
+        return sql_unsupported(p, sql_peek(p).offset, "INTO OUTFILE");
+    if (sql_word(p, "FORMAT") && !sql_name(p, &statement->format))
+        return false;
+    if (sql_word(p, "SETTINGS") && !settings_clause(p, statement))
+        return false;
+    bool semicolon = sql_symbol(p, ";");
+    while (sql_symbol(p, ";"))
+        continue;
+    if (sql_peek(p).kind == TOKEN_END)
+        return true;
+    if (semicolon)
+        return err_set(p->err, ERR_SYNTAX_ERROR,
+                       "Syntax error (Multi-statements are not allowed): failed at position %zu",
+                       sql_peek(p).offset + 1);
+    return sql_expected(p, "end of query");
+}
+
+/* ---- other statements ---- */
+
+static bool object_name(struct sql_parser *p, struct sql_statement *statement)
+{
+    if (!sql_name(p, &statement->name))
+        return false;
+    if (!sql_symbol(p, "."))
+        return true;
+    statement->database = statement->name;
+    return sql_name(p, &statement->name);
+}
+
+static bool like_clause(struct sql_parser *p, struct sql_statement *statement)
+{
+    struct lexer before = p->lexer;
+    statement->like_not = sql_word(p, "NOT");
+    statement->like_fold = sql_word(p, "ILIKE");
+    statement->like_given = statement->like_fold || sql_word(p, "LIKE");
+    if (!statement->like_given) {
+        p->lexer = before;
+        statement->like_not = false;
+        return true;
+    }
+    struct strbuf text = { 0 };
+    struct token token = lexer_next(&p->lexer);
+    bool ok = token.kind == TOKEN_STRING ? token_unquote(token, &text, p->err)
+                                         : lexer_error(&p->lexer, token, "pattern", p->err);
+    if (ok)
+        statement->like = arena_dup(p->arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    return ok;
+}
+
+static bool show(struct sql_parser *p, struct sql_statement *statement)
+{
+    if (sql_word(p, "DATABASES") || sql_word(p, "SCHEMAS")) {
+        statement->kind = SQL_SHOW_DATABASES;
+        return like_clause(p, statement);
+    }
+    sql_word(p, "FULL");
+    if (sql_word(p, "TABLES")) {
+        statement->kind = SQL_SHOW_TABLES;
+        if ((sql_word(p, "FROM") || sql_word(p, "IN")) && !sql_name(p, &statement->database))
+            return false;
+        return like_clause(p, statement);
+    }
+    if (sql_word(p, "COLUMNS") || sql_word(p, "FIELDS"))
+        return sql_unsupported(p, sql_peek(p).offset, "SHOW COLUMNS (DESCRIBE TABLE tells the same)");
+    if (!sql_word(p, "CREATE"))
+        return sql_expected(p, "DATABASES, TABLES, CREATE");
+    statement->kind = SQL_SHOW_CREATE;
+    statement->is_database = sql_word(p, "DATABASE");
+    if (!statement->is_database)
+        sql_word(p, "TABLE");
+    return object_name(p, statement);
+}
+
+static bool exists(struct sql_parser *p, struct sql_statement *statement)
+{
+    statement->kind = SQL_EXISTS;
+    statement->is_database = sql_word(p, "DATABASE");
+    if (!statement->is_database) {
+        sql_word(p, "TEMPORARY");
+        sql_word(p, "TABLE");
+    }
+    return object_name(p, statement);
+}
+
+static bool explain(struct sql_parser *p, struct sql_statement *statement)
+{
+    static const char *const refused[] = { "AST", "SYNTAX", "PIPELINE", "ESTIMATE", "QUERY", "TABLE" };
+    statement->kind = SQL_EXPLAIN;
+    sql_word(p, "PLAN");
+    for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
+        if (sql_next_is_word(p, refused[i]))
+            return sql_unsupported(p, sql_peek(p).offset, arena_printf(p->arena, "EXPLAIN %s", refused[i]));
+    struct sql_statement ignored = { 0 }; /* EXPLAIN indexes = 1 SELECT ...: always shown */
+    if (!sql_starts_query(p) && !settings_clause(p, &ignored))
+        return false;
+    if (!sql_starts_query(p))
+        return sql_expected(p, "SELECT");
+    return sql_select_query(p, &statement->query);
+}
+
+static bool describe(struct sql_parser *p, struct sql_statement *statement)
+{
+    statement->kind = SQL_DESCRIBE;
+    sql_word(p, "TABLE");
+    if (sql_symbol(p, "("))
+        return sql_select_query(p, &statement->query) && sql_expect_symbol(p, ")");
+    if (sql_starts_query(p))
+        return sql_select_query(p, &statement->query);
+    return object_name(p, statement);
+}
+
+static bool statement_body(struct sql_parser *p, struct sql_statement *statement)
+{
+    if (sql_starts_query(p)) {
+        statement->kind = SQL_SELECT;
+        return sql_select_query(p, &statement->query);
+    }
+    if (sql_word(p, "SHOW"))
+        return show(p, statement);
+    if (sql_word(p, "DESCRIBE") || sql_word(p, "DESC"))
+        return describe(p, statement);
+    if (sql_word(p, "EXISTS"))
+        return exists(p, statement);
+    if (sql_word(p, "EXPLAIN"))
+        return explain(p, statement);
+    if (sql_word(p, "USE")) {
+        statement->kind = SQL_USE;
+        sql_word(p, "DATABASE");
+        return sql_name(p, &statement->name);
+    }
+    if (sql_word(p, "SET")) {
+        statement->kind = SQL_SET;
+        return settings_clause(p, statement);
+    }
+    return sql_expected(p, "SELECT, WITH, SHOW, DESCRIBE, EXISTS, EXPLAIN, USE, SET");
+}
+
+static struct sql_parser parser_of(struct str text, struct arena *arena, struct err *err)
+{
+    struct sql_parser parser = { .arena = arena, .err = err };
+    lexer_init(&parser.lexer, text);
+    return parser;
+}
+
+bool sql_parse(struct str text, const struct insert_param *params, size_t params_count, struct arena *arena,
+               struct sql_statement *statement, struct err *err)
+{
+    struct sql_parser parser = parser_of(text, arena, err);
+    parser.params = params;
+    parser.params_count = params_count;
+    *statement = (struct sql_statement){ 0 };
+    if (sql_peek(&parser).kind == TOKEN_END)
+        return err_set(err, ERR_SYNTAX_ERROR, "Empty query");
+    return statement_body(&parser, statement) && statement_end(&parser, statement);
+}
+
+bool sql_parse_expression(struct str text, struct arena *arena, struct sql_node **node, struct err *err)
+{
+    struct sql_parser parser = parser_of(text, arena, err);
+    if (!sql_expression(&parser, node))
+        return false;
+    return sql_peek(&parser).kind == TOKEN_END || sql_expected(&parser, "end of the expression");
+}

@@ -1,0 +1,56 @@
+/* sql_parser.h: what the two halves of the parser share. Inside storage/sql_parse*.c only. */
+#ifndef SLUICE_STORAGE_SQL_PARSER_H
+#define SLUICE_STORAGE_SQL_PARSER_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "format/insert_head.h"
+#include "format/lexer.h"
+#include "storage/sql_ast.h"
+
+struct sql_parser {
+    struct lexer lexer;
+    struct arena *arena;
+    const struct insert_param *params;
+    size_t params_count;
+    unsigned depth;
+    struct err *err;
+};
+
+/* A list that grows in the arena. */
+struct sql_nodes {
+    struct sql_node **at;
+    size_t count, cap;
+};
+void sql_nodes_add(struct sql_parser *p, struct sql_nodes *nodes, struct sql_node *node);
+
+struct token sql_peek(const struct sql_parser *p);
+/* The token after the next one. */
+struct token sql_peek_second(const struct sql_parser *p);
+bool sql_word(struct sql_parser *p, const char *word);     /* takes it if it is next */
+bool sql_symbol(struct sql_parser *p, const char *symbol); /* likewise */
+bool sql_next_is_word(const struct sql_parser *p, const char *word);
+bool sql_next_is_symbol(const struct sql_parser *p, const char *symbol);
+bool sql_expect_symbol(struct sql_parser *p, const char *symbol);
+bool sql_expect_word(struct sql_parser *p, const char *word);
+/* SYNTAX_ERROR at the next token; false. */
+bool sql_expected(struct sql_parser *p, const char *what);
+bool sql_unsupported(struct sql_parser *p, size_t offset, const char *what);
+/* Enters a nesting level; false beyond SQL_DEPTH_MAX. */
+bool sql_enter(struct sql_parser *p);
+void sql_leave(struct sql_parser *p);
+/* A name: bare, quoted or {x:Identifier}. */
+bool sql_name(struct sql_parser *p, struct str *name);
+
+bool sql_expression(struct sql_parser *p, struct sql_node **node);
+/* With "AS name", and where bare_ok with " name". */
+bool sql_aliased(struct sql_parser *p, bool bare_ok, struct sql_node **node);
+bool sql_expressions(struct sql_parser *p, struct sql_nodes *nodes);
+/* SELECT ... UNION ...; the next token is SELECT, WITH or an opening parenthesis. */
+bool sql_select_query(struct sql_parser *p, struct sql_query **query);
+bool sql_starts_query(const struct sql_parser *p);
+/* True when a bare word here is a clause's keyword and not an alias. */
+bool sql_is_reserved(struct token token);
+#endif

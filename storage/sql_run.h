@@ -1,0 +1,198 @@
+/* sql_run.h: one statement while it is resolved and while it runs. Inside storage/sql_*.c only.
+ *
+ * One thread from beginning to end. SQLite sees four functions of ours, ch and cha (a scalar and an aggregate, whose
+ * first argument is the index of a struct sql_call), and one virtual table per table in the statement. */
+#ifndef SLUICE_STORAGE_SQL_RUN_H
+#define SLUICE_STORAGE_SQL_RUN_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/strbuf.h"
+#include "format/block.h"
+#include "storage/sql.h"
+#include "storage/sql_ast.h"
+#include "storage/sql_value.h"
+
+struct sqlite3;
+
+struct sql_run {
+    const struct sql_session *session;
+    struct sql_result *result; /* counters */
+    struct arena *arena;
+    struct err err; /* the first failure of a function or a virtual table */
+    bool failed;
+    bool declaring;       /* a virtual table tells SQLite its columns: more is allowed */
+    uint64_t deadline_ns; /* monotonic; 0: none */
+    size_t memory_bytes;  /* taken by us; what SQLite takes is counted apart (sql_memory.c) */
+
+    struct sql_call **calls;
+    size_t calls_count, calls_cap;
+    struct sql_source_table **sources;
+    size_t sources_count, sources_cap;
+    struct sql_value *binds; /* parameters ?1 ... */
+    size_t binds_count, binds_cap;
+};
+
+/* Notes the first failure; false. */
+bool sql_run_fail(struct sql_run *run, const struct err *err);
+/* False when the statement was cancelled, ran out of time or failed already. */
+bool sql_run_check(struct sql_run *run);
+/* Accounts for memory outside of SQLite. Errors: MEMORY_LIMIT_EXCEEDED (noted in run too). */
+bool sql_run_take(struct sql_run *run, size_t bytes);
+void sql_run_give(struct sql_run *run, size_t bytes);
+
+/* ---- functions ---- */
+
+struct sql_resolver {
+    struct sql_run *run;
+    struct arena *arena;
+    struct sql_select *select; /* whose names count now; NULL: none */
+    unsigned tables;           /* ids given */
+    unsigned depth;
+    unsigned subqueries;
+    bool no_aggregates; /* inside WHERE or an aggregate's arguments */
+    const char *where;  /* for messages: "WHERE" */
+};
+
+/* Checks the arguments (resolved already), sets type and how to print. */
+typedef bool sql_bind_fn(struct sql_resolver *r, struct sql_node *node, struct err *err);
+/* args: one per argument, as SQLite gave them; what *out points at lives in call->out or in the arguments. */
+typedef bool sql_scalar_fn(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err);
+
+struct sql_function {
+    const char *name;
+    const char *canonical; /* an alias of that one; "" if it is itself */
+    bool fold;             /* any case */
+    bool keeps_null;       /* sees NULL arguments, and says itself what becomes of Nullable */
+    const char *spec;      /* arguments: sql_functions.c says how to read it */
+    int result;            /* enum sql_result_kind */
+    sql_bind_fn *bind;     /* instead of spec and result, or after them */
+    sql_scalar_fn *run;
+    int op;
+};
+
+struct sql_state; /* of one aggregate in one group */
+struct sql_aggregate {
+    const char *name;
+    bool fold;
+    uint8_t args_min, args_max, params_max;
+    sql_bind_fn *bind;
+    bool (*step)(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err);
+    bool (*final)(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err);
+    int op;
+};
+
+struct sql_call { /* one place in the statement where a function of ours is called */
+    size_t index;
+    const struct sql_function *function;
+    const struct sql_aggregate *aggregate;
+    sql_scalar_fn *run_fn;
+    int op;
+    const struct type *type;   /* of the result */
+    const struct type *decode; /* of sql_call_target(), where Nullable was added to type; NULL: type */
+    const struct type **types;
+    size_t types_count;
+    double levels[16]; /* quantiles */
+    size_t levels_count;
+    struct sql_run *run;
+    struct strbuf out;
+    struct column *in; /* scratch, one per argument, made at first use */
+    struct column result;
+    bool result_ready;
+};
+
+const struct sql_function *sql_function_find(struct str name);
+/* *filtered: the name ends in If, and an aggregate of the rest exists; *or_null, *or_default likewise. */
+const struct sql_aggregate *sql_aggregate_find(struct str name, bool *filtered, bool *or_null);
+/* A near name, or an empty one. */
+struct str sql_function_hint(struct str name);
+
+struct sql_call *sql_call_new(struct sql_resolver *r, struct sql_node *node);
+void sql_calls_fini(struct sql_run *run);
+/* Scratch column of argument i with the value as its only row. NULL after a failure. */
+const struct column *sql_call_column(struct sql_call *call, size_t i, const struct sql_value *value, struct err *err);
+/* The empty result column, to push one row to; sql_call_result() turns that into a value. */
+struct column *sql_call_target(struct sql_call *call);
+bool sql_call_result(struct sql_call *call, struct sql_value *out);
+/* State of an aggregate in the group that SQLite is at; made where call is given. NULL: none, or no memory. */
+struct sqlite3_context;
+struct sql_state *sql_aggregate_state(struct sqlite3_context *context, struct sql_call *call);
+struct sql_call *sql_aggregate_call(const struct sql_state *state);
+void sql_aggregate_free(struct sql_state *state); /* what it points at; the state itself is SQLite's */
+/* Registers ch and cha. */
+bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err *err);
+
+/* Converts one cell: what CAST and toX() do. from and to are columns; pushes one row to to. */
+bool sql_cast_cell(const struct column *from, size_t row, struct column *to, struct err *err);
+sql_scalar_fn sql_cast_run; /* call->op: enum sql_cast_mode */
+enum sql_cast_mode { SQL_CAST_THROW, SQL_CAST_NULL, SQL_CAST_ZERO };
+/* LIKE with % and _ and backslash escapes, over bytes. */
+bool sql_like(struct str text, struct str pattern, bool fold);
+
+/* ---- resolving (sql_resolve.c) ---- */
+
+bool sql_resolve_query(struct sql_resolver *r, struct sql_query *query, struct sql_select *outer, struct err *err);
+bool sql_resolve_node(struct sql_resolver *r, struct sql_node *node, struct err *err);
+/* node made by us: literal of a type. */
+struct sql_node *sql_node_literal(struct sql_resolver *r, const struct type *type, const struct sql_value *value);
+struct sql_node *sql_node_call(struct sql_resolver *r, const char *name, struct sql_node **args, size_t count,
+                               size_t offset);
+/* The literal a node is, through aliases, or NULL. */
+const struct sql_node *sql_node_constant(const struct sql_node *node);
+/* The node converted to a type: itself, a converted literal, or a call of CAST. */
+bool sql_node_convert(struct sql_resolver *r, struct sql_node **node, const struct type *type, struct err *err);
+void sql_node_set_value(struct sql_resolver *r, struct sql_node *node, const struct type *type,
+                        const struct sql_value *value);
+bool sql_bind_error(const struct sql_node *node, enum err_code code, const char *what, struct err *err);
+
+/* ---- printing (sql_emit.c) ---- */
+
+/* SQLite's SQL of a resolved query. Errors: QUERY_IS_TOO_LARGE. */
+bool sql_emit_query(struct sql_run *run, struct sql_query *query, struct strbuf *out, struct err *err);
+
+/* ---- sources: what virtual tables read (sql_vtab.c, sql_system.c) ---- */
+
+enum sql_source_kind { SQL_SOURCE_TABLE, SQL_SOURCE_BLOCK, SQL_SOURCE_NUMBERS };
+struct sql_source_table {
+    enum sql_source_kind kind;
+    struct sql_run *run;
+    struct table *table; /* TABLE: referenced */
+    struct part_set *parts;
+    struct schema *schema; /* the table's, now */
+    struct block block;    /* BLOCK */
+    bool block_ready;
+    bool (*fill)(void *context, struct block *block, struct err *err);
+    void *context;
+    const struct type **types;           /* BLOCK: of the columns */
+    uint64_t number_first, number_count; /* NUMBERS */
+    struct sql_table *ast;
+    size_t *columns; /* by column of the virtual table: the column read (emitter) */
+    size_t columns_count;
+    char module[24];
+    uint64_t parts_read, parts_skipped, row_groups_read, row_groups_skipped;
+};
+struct sql_source_table *sql_source_new(struct sql_run *run, enum sql_source_kind kind);
+void sql_sources_fini(struct sql_run *run);
+/* Finds what FROM names, sets table->columns and table->source. Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
+bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *err);
+bool sql_source_system(struct sql_run *run, struct sql_table *table, bool *found, struct err *err);
+/* Names of the tables of system. */
+size_t sql_system_count(const struct sql_session *session);
+struct str sql_system_name(const struct sql_session *session, size_t index);
+bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, struct err *err);
+
+/* ---- SQLite ---- */
+
+/* Once per process: an allocator that counts per thread, so that each statement has a limit of its own. */
+void sql_memory_setup(void);
+void sql_memory_begin(size_t limit); /* 0: none */
+size_t sql_memory_used(void);
+bool sql_memory_was_short(void);
+
+/* Runs the SQL and fills result->block with columns of the given types. */
+bool sql_execute(struct sql_run *run, const struct strbuf *sql, const struct sql_column *columns, size_t columns_count,
+                 struct err *err);
+#endif

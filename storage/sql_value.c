@@ -1,0 +1,543 @@
+/* sql_value.c: cells to SQLite's values and back (sql_value.h says how each type is carried). */
+#include "storage/sql_value.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+enum sql_rep sql_rep_of(const struct type *type)
+{
+    switch (type->kind) {
+    case TYPE_UINT64:
+        return SQL_REP_UINT64;
+    case TYPE_FLOAT32:
+    case TYPE_FLOAT64:
+        return SQL_REP_REAL;
+    case TYPE_UINT128:
+    case TYPE_UINT256:
+    case TYPE_INT128:
+    case TYPE_INT256:
+        return SQL_REP_WIDE;
+    case TYPE_DECIMAL:
+        return type_width(type) > 8 ? SQL_REP_WIDE : SQL_REP_INT;
+    case TYPE_STRING:
+    case TYPE_FIXED_STRING:
+        return SQL_REP_TEXT;
+    case TYPE_UUID:
+    case TYPE_IPV6:
+        return SQL_REP_BYTES;
+    case TYPE_ARRAY:
+    case TYPE_MAP:
+    case TYPE_TUPLE:
+    case TYPE_NESTED:
+        return SQL_REP_KEY;
+    case TYPE_NOTHING:
+        return SQL_REP_NONE;
+    default:
+        return SQL_REP_INT;
+    }
+}
+
+static bool is_unsigned_cell(const struct type *type)
+{
+    switch (type->kind) {
+    case TYPE_UINT8:
+    case TYPE_UINT16:
+    case TYPE_UINT32:
+    case TYPE_UINT64:
+    case TYPE_UINT128:
+    case TYPE_UINT256:
+    case TYPE_BOOL:
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+    case TYPE_IPV4:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- 256-bit integers ---- */
+
+struct sql_wide sql_wide_of_int(int64_t i)
+{
+    uint64_t sign = i < 0 ? UINT64_MAX : 0;
+    return (struct sql_wide){ { (uint64_t)i, sign, sign, sign } };
+}
+
+struct sql_wide sql_wide_of_uint(uint64_t u)
+{
+    return (struct sql_wide){ { u, 0, 0, 0 } };
+}
+
+struct sql_wide sql_wide_add(struct sql_wide a, struct sql_wide b)
+{
+    uint64_t carry = 0;
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t sum = a.w[i] + b.w[i];
+        uint64_t over = sum < a.w[i];
+        a.w[i] = sum + carry;
+        carry = over | (a.w[i] < sum);
+    }
+    return a;
+}
+
+static struct sql_wide wide_not(struct sql_wide a)
+{
+    for (size_t i = 0; i < 4; i++)
+        a.w[i] = ~a.w[i];
+    return a;
+}
+
+static struct sql_wide wide_negate(struct sql_wide a)
+{
+    return sql_wide_add(wide_not(a), sql_wide_of_uint(1));
+}
+
+struct sql_wide sql_wide_sub(struct sql_wide a, struct sql_wide b)
+{
+    return sql_wide_add(a, wide_negate(b));
+}
+
+struct sql_wide sql_wide_mul(struct sql_wide a, struct sql_wide b)
+{
+    struct sql_wide out = { { 0 } };
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t carry = 0;
+        for (size_t j = 0; i + j < 4; j++) {
+            unsigned __int128 t = (unsigned __int128)a.w[i] * b.w[j] + out.w[i + j] + carry;
+            out.w[i + j] = (uint64_t)t;
+            carry = (uint64_t)(t >> 64);
+        }
+    }
+    return out;
+}
+
+bool sql_wide_is_negative(struct sql_wide a)
+{
+    return (a.w[3] >> 63) != 0;
+}
+
+bool sql_wide_is_zero(struct sql_wide a)
+{
+    return (a.w[0] | a.w[1] | a.w[2] | a.w[3]) == 0;
+}
+
+static int wide_compare_unsigned(struct sql_wide a, struct sql_wide b)
+{
+    for (size_t i = 4; i-- > 0;)
+        if (a.w[i] != b.w[i])
+            return a.w[i] < b.w[i] ? -1 : 1;
+    return 0;
+}
+
+int sql_wide_compare(struct sql_wide a, struct sql_wide b)
+{
+    bool a_negative = sql_wide_is_negative(a), b_negative = sql_wide_is_negative(b);
+    if (a_negative != b_negative)
+        return a_negative ? -1 : 1;
+    return wide_compare_unsigned(a, b);
+}
+
+struct sql_wide sql_wide_div(struct sql_wide a, struct sql_wide b, struct sql_wide *rest)
+{
+    bool a_negative = sql_wide_is_negative(a), b_negative = sql_wide_is_negative(b);
+    struct sql_wide quotient = { { 0 } }, left = { { 0 } };
+    if (a_negative)
+        a = wide_negate(a);
+    if (b_negative)
+        b = wide_negate(b);
+    for (unsigned bit = 256; bit-- > 0;) {
+        left = sql_wide_add(left, left);
+        left.w[0] |= (a.w[bit / 64] >> (bit % 64)) & 1;
+        if (wide_compare_unsigned(left, b) >= 0) {
+            left = sql_wide_sub(left, b);
+            quotient.w[bit / 64] |= UINT64_C(1) << (bit % 64);
+        }
+    }
+    if (rest != NULL)
+        *rest = a_negative ? wide_negate(left) : left;
+    return a_negative != b_negative ? wide_negate(quotient) : quotient;
+}
+
+struct sql_wide sql_wide_pow10(unsigned exponent)
+{
+    struct sql_wide out = sql_wide_of_uint(1), ten = sql_wide_of_uint(10);
+    for (unsigned i = 0; i < exponent; i++)
+        out = sql_wide_mul(out, ten);
+    return out;
+}
+
+double sql_wide_to_double(struct sql_wide a)
+{
+    bool negative = sql_wide_is_negative(a);
+    if (negative)
+        a = wide_negate(a);
+    double d = 0;
+    for (size_t i = 4; i-- > 0;)
+        d = d * 18446744073709551616.0 + (double)a.w[i];
+    return negative ? -d : d;
+}
+
+struct sql_wide sql_wide_of_double(double d)
+{
+    bool negative = d < 0;
+    struct sql_wide out = { { 0 } };
+    d = trunc(fabs(d));
+    if (!isfinite(d))
+        return out;
+    int exponent;
+    uint64_t mantissa = (uint64_t)ldexp(frexp(d, &exponent), 64 - 1);
+    int shift = exponent - 63;
+    if (shift <= 0)
+        out.w[0] = shift > -64 ? mantissa >> -shift : 0;
+    else if (shift < 256) {
+        size_t word = (size_t)shift / 64;
+        unsigned bits = (unsigned)shift % 64;
+        out.w[word] = mantissa << bits;
+        if (bits != 0 && word + 1 < 4)
+            out.w[word + 1] = mantissa >> (64 - bits);
+    }
+    return negative ? wide_negate(out) : out;
+}
+
+static void wide_store(struct sql_wide wide, size_t width, bool flip, uint8_t *out)
+{
+    for (size_t i = 0; i < width; i++)
+        out[width - 1 - i] = (uint8_t)(wide.w[i / 8] >> (8 * (i % 8)));
+    if (flip)
+        out[0] ^= 0x80;
+}
+
+static struct sql_wide wide_load(const uint8_t *in, size_t width, bool is_signed)
+{
+    bool negative = is_signed && (in[0] & 0x80) == 0; /* the sign bit is flipped */
+    struct sql_wide wide = sql_wide_of_int(negative ? -1 : 0);
+    for (size_t i = 0; i < width; i++) {
+        uint64_t byte = in[width - 1 - i];
+        if (i == width - 1 && is_signed)
+            byte ^= 0x80;
+        wide.w[i / 8] = (wide.w[i / 8] & ~(UINT64_C(0xff) << (8 * (i % 8)))) | byte << (8 * (i % 8));
+    }
+    return wide;
+}
+
+static struct sql_wide wide_of_cell(const void *cell, size_t width, bool is_signed)
+{
+    uint8_t bytes[32] = { 0 };
+    memcpy(bytes, cell, width);
+    bool negative = is_signed && (bytes[width - 1] & 0x80) != 0;
+    if (negative)
+        memset(bytes + width, 0xff, sizeof bytes - width);
+    struct sql_wide wide;
+    memcpy(wide.w, bytes, sizeof bytes); /* little-endian, like the cells */
+    return wide;
+}
+
+bool sql_wide_fits(struct sql_wide wide, const struct type *type)
+{
+    size_t width = type_width(type);
+    bool is_signed = !is_unsigned_cell(type);
+    uint8_t bytes[32];
+    memcpy(bytes, wide.w, sizeof bytes);
+    return memcmp(wide_of_cell(bytes, width, is_signed).w, wide.w, sizeof bytes) == 0 &&
+           (is_signed || !sql_wide_is_negative(wide) || width == 32);
+}
+
+struct sql_wide sql_value_wide(const struct sql_value *value, const struct type *type)
+{
+    if (value->kind == SQL_INT)
+        return sql_wide_of_int(value->i);
+    if (value->kind == SQL_REAL)
+        return sql_wide_of_double(value->r);
+    if (value->kind == SQL_BLOB && sql_rep_of(type) == SQL_REP_UINT64 && value->s.len == 8)
+        return wide_load((const uint8_t *)value->s.data, 8, false);
+    if (value->kind == SQL_BLOB && sql_rep_of(type) == SQL_REP_WIDE && value->s.len == type_width(type))
+        return wide_load((const uint8_t *)value->s.data, value->s.len, !is_unsigned_cell(type));
+    return sql_wide_of_int(0);
+}
+
+struct sql_value sql_value_of_wide(struct sql_wide wide, const struct type *type, struct strbuf *scratch)
+{
+    size_t width = type_width(type);
+    enum sql_rep rep = sql_rep_of(type);
+    if (rep == SQL_REP_INT || (rep == SQL_REP_UINT64 && wide.w[0] <= INT64_MAX)) {
+        uint8_t bytes[32];
+        memcpy(bytes, wide.w, sizeof bytes);
+        return sql_int((int64_t)wide_of_cell(bytes, width, !is_unsigned_cell(type)).w[0]);
+    }
+    uint8_t *out = (uint8_t *)strbuf_room(scratch, width);
+    if (out == NULL)
+        return sql_null();
+    wide_store(wide, width, rep == SQL_REP_WIDE && !is_unsigned_cell(type), out);
+    strbuf_grew(scratch, width);
+    return sql_blob(str_make(out, width));
+}
+
+unsigned sql_type_scale(const struct type *type)
+{
+    if (type->kind == TYPE_DECIMAL)
+        return type->scale;
+    return type->kind == TYPE_DATETIME64 ? type->precision : 0;
+}
+
+double sql_value_double(const struct sql_value *value, const struct type *type)
+{
+    if (value->kind == SQL_REAL)
+        return value->r;
+    if (sql_rep_of(type) == SQL_REP_REAL) {
+        double d = value->kind == SQL_INT ? (double)value->i : NAN;
+        if (value->kind == SQL_BLOB && value->s.len == sizeof d)
+            memcpy(&d, value->s.data, sizeof d);
+        return d;
+    }
+    struct sql_wide wide = sql_value_wide(value, type);
+    unsigned scale = sql_type_scale(type);
+    if (scale == 0)
+        return type->kind == TYPE_UINT256 && sql_wide_is_negative(wide) ? sql_wide_to_double(wide) + 0x1p256
+                                                                        : sql_wide_to_double(wide);
+    return sql_wide_to_double(wide) / sql_wide_to_double(sql_wide_pow10(scale));
+}
+
+struct sql_value sql_value_of_double(double d, struct strbuf *scratch)
+{
+    if (!isnan(d))
+        return (struct sql_value){ .kind = SQL_REAL, .r = d };
+    char *out = strbuf_room(scratch, sizeof d);
+    if (out == NULL)
+        return sql_null();
+    memcpy(out, &d, sizeof d);
+    strbuf_grew(scratch, sizeof d);
+    return sql_blob(str_make(out, sizeof d));
+}
+
+/* ---- cells ---- */
+
+static double double_of_float(const void *cell)
+{
+    float f;
+    memcpy(&f, cell, sizeof f);
+    return (double)f;
+}
+
+struct sql_value sql_value_of_bound(const struct type *type, const void *cell, struct str s, struct strbuf *scratch)
+{
+    size_t width = type_width(type);
+    double d;
+    switch (sql_rep_of(type)) {
+    case SQL_REP_INT:
+        if (width > 8)
+            return sql_null();
+        return sql_int((int64_t)wide_of_cell(cell, width, !is_unsigned_cell(type)).w[0]);
+    case SQL_REP_UINT64:
+    case SQL_REP_WIDE:
+        return sql_value_of_wide(wide_of_cell(cell, width, !is_unsigned_cell(type)), type, scratch);
+    case SQL_REP_REAL:
+        if (width == 4)
+            d = double_of_float(cell);
+        else
+            memcpy(&d, cell, sizeof d);
+        return sql_value_of_double(d, scratch);
+    case SQL_REP_TEXT:
+        return sql_text(width != 0 ? str_make(cell, width) : s);
+    case SQL_REP_BYTES:
+        return sql_blob(str_make(cell, width));
+    case SQL_REP_KEY:
+    case SQL_REP_NONE:
+        break;
+    }
+    return sql_null();
+}
+
+struct sql_value sql_value_of_cell(const struct column *column, size_t row, struct strbuf *scratch)
+{
+    const struct type *type = column->type;
+    if (column_is_null(column, row) || type->kind == TYPE_NOTHING)
+        return sql_null();
+    if (sql_rep_of(type) != SQL_REP_KEY) {
+        bool variable = type->kind == TYPE_STRING;
+        return sql_value_of_bound(type, variable ? NULL : column_cell(column, row),
+                                  variable ? column_str(column, row) : STR_EMPTY, scratch);
+    }
+    size_t from = scratch->len;
+    struct type plain = *type;
+    struct column view = *column;
+    plain.nullable = false; /* SQLite's NULL says it already */
+    view.type = &plain;
+    view.nulls = NULL;
+    sql_key_add(scratch, &view, row);
+    return sql_blob(str_from(strbuf_view(scratch), from));
+}
+
+struct sql_value sql_value_default(const struct type *type, struct strbuf *scratch)
+{
+    struct column column;
+    column_init(&column, type);
+    column_push_default(&column);
+    size_t from = scratch->len;
+    struct sql_value value = sql_value_of_cell(&column, 0, scratch);
+    if ((value.kind == SQL_TEXT || value.kind == SQL_BLOB) && scratch->len == from) { /* still in the column */
+        strbuf_add(scratch, value.s);
+        value.s = str_from(strbuf_view(scratch), from);
+    }
+    column_fini(&column);
+    return value;
+}
+
+static bool misfit(const struct sql_value *value, const struct type *type, struct err *err)
+{
+    static const char *const kinds[] = { "NULL", "an integer", "a float", "text", "bytes" };
+    return err_set(err, ERR_LOGICAL_ERROR, "a result of type " STR_FMT " came out as %s", STR_ARG(type->text),
+                   kinds[value->kind]);
+}
+
+static bool push_number(const struct sql_value *value, struct column *column, struct err *err)
+{
+    const struct type *type = column->type;
+    if (sql_rep_of(type) == SQL_REP_REAL) {
+        double d = sql_value_double(value, type);
+        float f = (float)d;
+        column_push_fixed(column, type->kind == TYPE_FLOAT32 ? (const void *)&f : (const void *)&d);
+        return true;
+    }
+    if (value->kind == SQL_BLOB && value->s.len != (sql_rep_of(type) == SQL_REP_UINT64 ? 8 : type_width(type)))
+        return misfit(value, type, err);
+    if (value->kind == SQL_REAL || value->kind == SQL_TEXT)
+        return misfit(value, type, err);
+    struct sql_wide wide = sql_value_wide(value, type);
+    column_push_fixed(column, wide.w); /* little-endian: the low bytes come first */
+    return true;
+}
+
+bool sql_value_push(const struct sql_value *value, struct column *column, struct err *err)
+{
+    const struct type *type = column->type;
+    if (value->kind == SQL_NULL) {
+        if (type->nullable)
+            column_push_null(column);
+        else
+            column_push_default(column);
+        return true;
+    }
+    switch (sql_rep_of(type)) {
+    case SQL_REP_INT:
+    case SQL_REP_UINT64:
+    case SQL_REP_WIDE:
+    case SQL_REP_REAL:
+        return push_number(value, column, err);
+    case SQL_REP_TEXT:
+        if (value->kind != SQL_TEXT || (type->kind == TYPE_FIXED_STRING && value->s.len != type->fixed_bytes))
+            return misfit(value, type, err);
+        if (type->kind == TYPE_FIXED_STRING)
+            column_push_fixed(column, value->s.data);
+        else
+            column_push_str(column, value->s);
+        return true;
+    case SQL_REP_BYTES:
+        if (value->kind != SQL_BLOB || value->s.len != 16)
+            return misfit(value, type, err);
+        column_push_fixed(column, value->s.data);
+        return true;
+    case SQL_REP_KEY: {
+        struct str in = value->s;
+        if (value->kind != SQL_BLOB || !sql_key_take(&in, column) || in.len != 0)
+            return misfit(value, type, err);
+        return true;
+    }
+    case SQL_REP_NONE:
+        break;
+    }
+    return misfit(value, type, err);
+}
+
+/* ---- SQLite ---- */
+
+struct sql_value sql_value_from(sqlite3_value *value)
+{
+    struct sql_value out = sql_null();
+    switch (sqlite3_value_type(value)) {
+    case SQLITE_INTEGER:
+        return sql_int(sqlite3_value_int64(value));
+    case SQLITE_FLOAT:
+        out.kind = SQL_REAL;
+        out.r = sqlite3_value_double(value);
+        break;
+    case SQLITE_TEXT:
+        out = sql_text(str_make(sqlite3_value_text(value), (size_t)sqlite3_value_bytes(value)));
+        break;
+    case SQLITE_BLOB:
+        out = sql_blob(str_make(sqlite3_value_blob(value), (size_t)sqlite3_value_bytes(value)));
+        break;
+    default:
+        break;
+    }
+    if (out.s.data == NULL)
+        out.s = STR_EMPTY;
+    return out;
+}
+
+void sql_value_result(sqlite3_context *context, const struct sql_value *value)
+{
+    switch (value->kind) {
+    case SQL_NULL:
+        sqlite3_result_null(context);
+        break;
+    case SQL_INT:
+        sqlite3_result_int64(context, value->i);
+        break;
+    case SQL_REAL:
+        sqlite3_result_double(context, value->r);
+        break;
+    case SQL_TEXT:
+        sqlite3_result_text64(context, value->s.len == 0 ? "" : value->s.data, value->s.len, SQLITE_TRANSIENT,
+                              SQLITE_UTF8);
+        break;
+    case SQL_BLOB:
+        sqlite3_result_blob64(context, value->s.len == 0 ? "" : value->s.data, value->s.len, SQLITE_TRANSIENT);
+        break;
+    }
+}
+
+struct sql_value sql_value_dup(const struct sql_value *value, struct arena *arena)
+{
+    struct sql_value out = *value;
+    if (value->kind == SQL_TEXT || value->kind == SQL_BLOB)
+        out.s = arena_dup(arena, value->s);
+    return out;
+}
+
+static int compare_int_real(int64_t i, double r)
+{
+    if (r < -9223372036854775808.0)
+        return 1;
+    if (r >= 9223372036854775808.0)
+        return -1;
+    int64_t whole = (int64_t)r;
+    if (i != whole)
+        return i < whole ? -1 : 1;
+    double fraction = r - (double)whole;
+    return fraction > 0 ? -1 : fraction < 0 ? 1 : 0;
+}
+
+int sql_value_compare(const struct sql_value *a, const struct sql_value *b)
+{
+    static const int rank[] = { 0, 1, 1, 2, 3 };
+    if (rank[a->kind] != rank[b->kind])
+        return rank[a->kind] < rank[b->kind] ? -1 : 1;
+    switch (a->kind) {
+    case SQL_NULL:
+        return 0;
+    case SQL_INT:
+        if (b->kind == SQL_REAL)
+            return compare_int_real(a->i, b->r);
+        return a->i < b->i ? -1 : a->i > b->i;
+    case SQL_REAL:
+        if (b->kind == SQL_INT)
+            return -compare_int_real(b->i, a->r);
+        return a->r < b->r ? -1 : a->r > b->r;
+    default:
+        return str_cmp(a->s, b->s);
+    }
+}
