@@ -4,8 +4,8 @@
  *   write false, passes by itself   the same batch again later, until attempts run out or the shutdown does not wait
  *   write false, otherwise          all inserts share the error: settle
  *
- * Settling an insert: letter (where nobody is told), log, done, free, in this order; those that need no letter go first,
- * so that no waiter waits for the letters of others. */
+ * Settling an insert: letter (where nobody is told), log, done, free, in this order; those that need no letter go
+ * first, so that no waiter waits for the letters of others. */
 #include "buffer/flusher.h"
 
 #include <stdatomic.h>

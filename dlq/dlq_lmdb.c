@@ -1,8 +1,7 @@
-/* dlq_lmdb.c: dead letters in LMDB. The only file that knows it.
+/* dlq_lmdb.c: dead letters in LMDB.
  *
  *   DATA/dlq/data.mdb, lock.mdb   one LMDB environment, one database
  *            NAME.letter          what did not fit a record (letter.h)
- *            _opening             the last start did not get through its first look at the environment
  *
  *   'L' id (9 bytes)  ->  a letter's record
  *   'M' (1 byte)      ->  1 | next id | number of the last write transaction | xxh3
@@ -16,70 +15,22 @@
  * Reading: copies out within one short transaction per page. LMDB has no checksums, so every value carries one; a
  * record that fails it is moved to the damaged directory, an environment that does not open goes there whole. */
 #include <errno.h>
-#include <lmdb.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/hash.h"
-#include "base/list.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/metric.h"
-#include "base/sync.h"
-#include "dlq/dlq.h"
 #include "dlq/letter.h"
+#include "dlq/lmdb_env.h"
 
-static const size_t MAP_BYTES = (size_t)16 << 30; /* address space; never resized */
 static const uint64_t DISK_FLOOR_BYTES = 16u << 20;
 static const uint64_t STRIKE_NS = 60 * NS_PER_S, STEP_NS = 60 * NS_PER_S;
-static const uint64_t COMPACT_BYTES = 64u << 20;
 enum {
-    READERS_MAX = 256,
     TXN_RECORDS_MAX = 512, /* far below what would spill */
     PAGE_RECORDS = 256,    /* of one read transaction */
-    EXPIRE_AT_ONCE = 256,
-    META_BYTES = 1 + 8 + 8 + 8,
-    ENV_MODE = 0600
-};
-static const char marker_name[] = "_opening";
-
-struct totals {
-    uint64_t letters, bytes;
-    int64_t oldest_wall_ns;
-};
-
-struct claim { /* one open environment of the process */
-    struct list link;
-    dev_t device;
-    ino_t inode;
-};
-
-struct keeper {
-    struct dlq dlq; /* first */
-    struct dlq_options options;
-    char dir[PATH_BYTES], damaged_dir[PATH_BYTES];
-    struct claim claim;
-
-    struct mutex lock; /* LOCK_DLQ; guards what follows, up to the next comment */
-    struct cond changed;
-    struct list queue; /* struct write_op that wait for a leader */
-    bool writing;      /* somebody is the leader */
-    bool reopening;    /* no new readers */
-    unsigned readers;  /* read transactions under way */
-    struct totals totals;
-    uint64_t damaged;
-    bool read_only;
-
-    /* The leader's alone; readers may use env and dbi between read_begin and read_end. */
-    MDB_env *env;
-    MDB_dbi dbi;
-    uint64_t next_id, txn_number, failed_ns;
-    uint64_t check_ns; /* next look for dead readers */
+    EXPIRE_AT_ONCE = 256
 };
 
 enum op_kind { OP_ADD, OP_DROP, OP_REPLACE, OP_SET_ASIDE, OP_EXPIRE };
@@ -111,87 +62,13 @@ static struct keeper *keeper_of(struct dlq *dlq)
     return (struct keeper *)(void *)dlq;
 }
 
-static MDB_val val_of(struct str s)
-{
-    return (MDB_val){ .mv_size = s.len, .mv_data = (void *)(uintptr_t)s.data };
-}
-
-static struct str str_of_val(MDB_val v)
-{
-    return str_make(v.mv_data, v.mv_size);
-}
-
-static bool lmdb_err(struct err *err, enum err_code code, int rc, const char *doing)
-{
-    return err_set(err, code, "dead letters: %s: %s", doing, mdb_strerror(rc));
-}
-
-/* ---- files of their own ---- */
-
-static void remove_file(struct keeper *k, const char *name)
-{
-    char path[PATH_BYTES];
-    struct err err = { 0 };
-    if (!path_join(path, k->dir, "", name, &err) || !fs_unlink(k->options.fs, path, &err))
-        log_warn("dead letter's file not removed: file=%s code=%d reason=\"%s\"", name, (int)err.code, err.text);
-}
-
 static bool write_file(struct keeper *k, const struct letter_image *image, struct err *err)
 {
     return image->file.bytes == 0 ||
            fs_write_durably(k->options.fs, k->dir, image->file.name, strbuf_view(&image->content), false, err);
 }
 
-static void count_damage(struct keeper *k)
-{
-    mutex_lock(&k->lock);
-    k->damaged++;
-    mutex_unlock(&k->lock);
-}
-
-/* To the damaged directory, under a name that tells where it came from. */
-static bool move_aside(struct keeper *k, const char *name, struct err *err)
-{
-    char from[PATH_BYTES], to[PATH_BYTES];
-    return path_join(from, k->dir, "", name, err) && path_join(to, k->damaged_dir, "dlq-", name, err) &&
-           fs_replace(k->options.fs, from, to, err) && fs_sync_dir(k->options.fs, k->damaged_dir, err);
-}
-
-static void set_file_aside(struct keeper *k, const char *name)
-{
-    struct err err = { 0 };
-    if (!move_aside(k, name, &err)) {
-        log_error("damaged file of a dead letter: file=%s code=%d reason=\"%s\"", name, (int)err.code, err.text);
-        return;
-    }
-    log_error("damaged file of a dead letter set aside: file=%s", name);
-    count_damage(k);
-}
-
 /* ---- the write transaction ---- */
-
-static struct str meta_encode(const struct keeper *k, unsigned char out[META_BYTES])
-{
-    out[0] = 1;
-    memcpy(out + 1, &k->next_id, 8);
-    memcpy(out + 9, &k->txn_number, 8);
-    uint64_t hash = hash64(str_make(out, META_BYTES - 8));
-    memcpy(out + 17, &hash, 8);
-    return str_make(out, META_BYTES);
-}
-
-static bool meta_decode(struct str value, uint64_t *next_id, uint64_t *txn_number)
-{
-    uint64_t hash;
-    if (value.len != META_BYTES || value.data[0] != 1)
-        return false;
-    memcpy(&hash, value.data + 17, 8);
-    if (hash != hash64(str_sub(value, 0, META_BYTES - 8)))
-        return false;
-    memcpy(next_id, value.data + 1, 8);
-    memcpy(txn_number, value.data + 9, 8);
-    return true;
-}
 
 static uint64_t less(uint64_t a, uint64_t b)
 {
@@ -274,7 +151,7 @@ static bool map_has_room(struct work *w)
     if (w->rc != 0)
         return false;
     uint64_t pages = stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
-    return pages * stat.ms_psize < MAP_BYTES / 10 * 8;
+    return pages * stat.ms_psize < LMDB_MAP_BYTES / 10 * 8;
 }
 
 static bool has_room(struct work *w, uint64_t bytes)
@@ -442,76 +319,8 @@ static void put_meta(struct work *w)
 {
     unsigned char raw[META_BYTES];
     w->k->txn_number++;
-    MDB_val key = val_of(STR("M")), value = val_of(meta_encode(w->k, raw));
+    MDB_val key = val_of(STR("M")), value = val_of(lmdb_meta_encode(w->k->next_id, w->k->txn_number, raw));
     w->rc = mdb_put(w->txn, w->k->dbi, &key, &value, 0);
-}
-
-/* ---- opening the environment ---- */
-
-static void on_assert(MDB_env *env, const char *fact)
-{
-    struct keeper *k = mdb_env_get_userctx(env);
-    struct fs_file *file = NULL;
-    struct err err = { 0 };
-    char path[PATH_BYTES];
-    log_error("LMDB assertion failed: dir=%s fact=\"%s\"", k->dir, fact);
-    if (path_join(path, k->dir, "", marker_name, &err) && fs_append_to(k->options.fs, path, &file, &err) &&
-        !fs_finish(k->options.fs, &file, true, &err))
-        log_error("marker not written: %s", err.text);
-    must_fail(fact, "lmdb", 0);
-}
-
-/* What the files say, as against what the moment does not allow (descriptors, rights, memory). */
-static bool is_damage(int rc)
-{
-    return rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND ||
-           rc == MDB_PANIC || rc == MDB_INCOMPATIBLE || rc == EINVAL;
-}
-
-static void env_close(struct keeper *k)
-{
-    if (k->env != NULL)
-        mdb_env_close(k->env);
-    k->env = NULL;
-}
-
-/* Maps the file; no page but the first two was looked at. 0, or LMDB's error. */
-static int env_map(struct keeper *k)
-{
-    int rc = mdb_env_create(&k->env);
-    if (rc != 0)
-        k->env = NULL;
-    if (rc == 0)
-        rc = mdb_env_set_mapsize(k->env, MAP_BYTES);
-    if (rc == 0)
-        rc = mdb_env_set_maxreaders(k->env, READERS_MAX);
-    if (rc == 0)
-        rc = mdb_env_set_userctx(k->env, k);
-    if (rc == 0)
-        rc = mdb_env_set_assert(k->env, on_assert);
-    if (rc == 0)
-        rc = mdb_env_open(k->env, k->dir, MDB_NOTLS, ENV_MODE);
-    if (rc != 0)
-        env_close(k);
-    return rc;
-}
-
-static int env_open(struct keeper *k)
-{
-    MDB_txn *txn;
-    int rc = env_map(k);
-    if (rc != 0)
-        return rc;
-    rc = mdb_reader_check(k->env, NULL);
-    if (rc == 0)
-        rc = mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn);
-    if (rc == 0) {
-        rc = mdb_dbi_open(txn, NULL, 0, &k->dbi);
-        mdb_txn_abort(txn);
-    }
-    if (rc != 0)
-        env_close(k);
-    return rc;
 }
 
 /* ---- after a failed commit ---- */
@@ -524,7 +333,7 @@ static bool was_applied(struct keeper *k)
     uint64_t next_id, txn_number = 0;
     if (mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) != 0)
         return false;
-    bool found = mdb_get(txn, k->dbi, &key, &value) == 0 && meta_decode(str_of_val(value), &next_id, &txn_number);
+    bool found = mdb_get(txn, k->dbi, &key, &value) == 0 && lmdb_meta_decode(str_of_val(value), &next_id, &txn_number);
     mdb_txn_abort(txn);
     return found && txn_number == k->txn_number;
 }
@@ -544,8 +353,8 @@ static void reopen(struct keeper *k)
     while (k->readers > 0)
         cond_wait(&k->changed, &k->lock);
     mutex_unlock(&k->lock);
-    env_close(k);
-    int rc = env_open(k);
+    keeper_env_close(k);
+    int rc = keeper_env_open(k);
     if (rc != 0)
         log_error("dead letters do not open again: dir=%s reason=\"%s\"", k->dir, mdb_strerror(rc));
     mutex_lock(&k->lock);
@@ -598,7 +407,7 @@ static void after_commit(struct work *w)
     k->damaged += w->damaged;
     mutex_unlock(&k->lock);
     for (size_t at = 0; at < w->garbage.len; at += strlen(w->garbage.data + at) + 1)
-        remove_file(k, w->garbage.data + at);
+        keeper_remove_file(k, w->garbage.data + at);
     if (w->dropped == 0)
         return;
     metric_series_add(metric_series1(METRIC_DEAD_LETTERS_DISCARDED, STR("cap")), w->dropped);
@@ -719,7 +528,7 @@ static size_t add_run(struct keeper *k, struct letter *letters, size_t count, st
         if (i < op.applied)
             letters[i].id = op.id + i;
         else if (images[i].file.bytes > 0)
-            remove_file(k, images[i].file.name);
+            keeper_remove_file(k, images[i].file.name);
         letter_image_fini(&images[i]);
     }
     free(images);
@@ -770,7 +579,7 @@ static void read_end(struct keeper *k, MDB_txn *txn)
     mutex_unlock(&k->lock);
 }
 
-static void set_letter_aside(struct keeper *k, uint64_t id)
+void keeper_set_letter_aside(struct keeper *k, uint64_t id)
 {
     struct write_op op = { .kind = OP_SET_ASIDE, .id = id };
     submit(k, &op);
@@ -856,7 +665,7 @@ static bool lmdb_list(struct dlq *dlq, uint64_t after_id, size_t max, struct are
         for (size_t i = 0; ok && i < got; i++) {
             struct err why = { 0 };
             if (page[i].damaged) {
-                set_letter_aside(k, page[i].letter.id);
+                keeper_set_letter_aside(k, page[i].letter.id);
                 continue;
             }
             bool details = page[i].file.has_blob || page[i].file.has_reason;
@@ -912,7 +721,7 @@ static bool read_letter_file(struct keeper *k, const struct letter_file *file, s
     bool ok = path_join(path, k->dir, "", file->name, err) &&
               fs_read_file(k->options.fs, path, (size_t)file->bytes + 1, &content, err);
     if (ok && !letter_decode_file(strbuf_view(&content), file, arena, letter, err)) {
-        set_file_aside(k, file->name);
+        keeper_set_file_aside(k, file->name);
         ok = false;
     }
     strbuf_fini(&content);
@@ -927,7 +736,7 @@ static bool read_letter(struct keeper *k, uint64_t id, struct arena *arena, stru
     struct letter_file file;
     bool ok = read_record(k, id, &record, err);
     if (ok && !letter_decode(id, strbuf_view(&record), true, arena, letter, &file, err)) {
-        set_letter_aside(k, id);
+        keeper_set_letter_aside(k, id);
         ok = false;
     }
     *hash = hash64(strbuf_view(&record));
@@ -981,7 +790,7 @@ static bool lmdb_note_attempt(struct dlq *dlq, uint64_t id, const struct letter 
         if (ok) {
             submit(k, &op);
             if (!op.ok && image.file.bytes > 0)
-                remove_file(k, image.file.name);
+                keeper_remove_file(k, image.file.name);
             if (!op.ok && !op.stale)
                 *err = op.err;
         }
@@ -1030,344 +839,14 @@ static uint64_t lmdb_step(struct dlq *dlq, uint64_t now_ns)
     return op.applied == EXPIRE_AT_ONCE ? now_ns : now_ns + STEP_NS;
 }
 
-/* ---- the start ---- */
-
-static struct mutex *claims_lock(void)
-{
-    static struct mutex lock = { PTHREAD_MUTEX_INITIALIZER, LOCK_DLQ };
-    return &lock;
-}
-static struct list claims = { &claims, &claims };
-
-/* One environment per directory and process: closing a second one would wipe the reader table of the first. */
-static bool claim_dir(struct keeper *k, struct err *err)
-{
-    struct stat st;
-    if (stat(k->dir, &st) != 0)
-        return err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "stat %s", k->dir);
-    bool taken = false;
-    mutex_lock(claims_lock());
-    LIST_EACH (node, &claims) {
-        const struct claim *other = LIST_ENTRY(node, const struct claim, link);
-        taken = taken || (other->device == st.st_dev && other->inode == st.st_ino);
-    }
-    if (!taken) {
-        k->claim.device = st.st_dev;
-        k->claim.inode = st.st_ino;
-        list_push_back(&claims, &k->claim.link);
-    }
-    mutex_unlock(claims_lock());
-    return !taken || err_set(err, ERR_CANNOT_OPEN_FILE, "dead letters in %s are open already in this process", k->dir);
-}
-
-static void release_dir(struct keeper *k)
-{
-    mutex_lock(claims_lock());
-    list_remove(&k->claim.link);
-    mutex_unlock(claims_lock());
-}
-
-/* In the child. */
-static _Noreturn void read_all_and_exit(struct keeper *k)
-{
-    MDB_txn *txn;
-    MDB_cursor *cursor;
-    MDB_val key, value;
-    uint64_t sum = 0;
-    static const int crashes[] = { SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
-    for (size_t i = 0; i < ARRAY_COUNT(crashes); i++)
-        signal(crashes[i], SIG_DFL); /* die of it, whatever this process does elsewhere */
-    int rc = env_open(k);
-    if (rc != 0)
-        _exit(is_damage(rc) ? 1 : 0);
-    if (mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) != 0 || mdb_cursor_open(txn, k->dbi, &cursor) != 0)
-        _exit(1);
-    while ((rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0)
-        sum ^= hash64(str_of_val(key)) ^ hash64(str_of_val(value));
-    _exit(rc == MDB_NOTFOUND ? (int)(sum & 0) : 1);
-}
-
-/* Reads every byte of the environment in a child, so that a crash inside LMDB is only the child's. Before any thread
- * was started, and before this process opens the environment itself. */
-static bool child_can_read(struct keeper *k)
-{
-    pid_t child = fork();
-    if (child < 0)
-        return true; /* no child today: find out the hard way */
-    if (child == 0)
-        read_all_and_exit(k);
-    int status;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return true;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* True when the file ends before the last page that its head speaks of: reading there would be a SIGBUS. */
-static bool file_is_short(struct keeper *k)
-{
-    MDB_envinfo info;
-    MDB_stat env_stat;
-    struct fs_stat st;
-    struct err err = { 0 };
-    char path[PATH_BYTES];
-    if (mdb_env_info(k->env, &info) != 0 || mdb_env_stat(k->env, &env_stat) != 0)
-        return true;
-    if (!path_join(path, k->dir, "", "data.mdb", &err) || !fs_get_stat(k->options.fs, path, &st, &err))
-        return true;
-    return st.bytes < (uint64_t)(info.me_last_pgno + 1) * env_stat.ms_psize;
-}
-
-/* The whole directory goes; a new one takes its place. */
-static bool replace_dir(struct keeper *k, const char *why, struct err *err)
-{
-    char name[64], to[PATH_BYTES];
-    env_close(k);
-    snprintf(name, sizeof(name), "dlq-%016llx", (unsigned long long)clock_wall_ns(k->options.clock));
-    if (!path_join(to, k->damaged_dir, "", name, err) || !fs_rename(k->options.fs, k->dir, to, err) ||
-        !fs_sync_dir(k->options.fs, k->damaged_dir, err))
-        return err_wrap(err, "set dead letters aside");
-    log_error("dead letters set aside: from=%s to=%s reason=\"%s\"", k->dir, to, why);
-    count_damage(k);
-    release_dir(k);
-    return fs_make_dirs(k->options.fs, k->dir, err) && claim_dir(k, err);
-}
-
-static bool set_marker(struct keeper *k, bool present, struct err *err)
-{
-    struct fs *fs = k->options.fs;
-    struct fs_file *file = NULL;
-    char path[PATH_BYTES];
-    if (!path_join(path, k->dir, "", marker_name, err))
-        return false;
-    if (!present)
-        return !fs_exists(fs, path) || fs_unlink(fs, path, err);
-    bool ok = fs_append_to(fs, path, &file, err) && fs_sync(fs, file, err);
-    return fs_finish(fs, &file, ok, err) && fs_sync_dir(fs, k->dir, err);
-}
-
-static bool has_marker(struct keeper *k)
-{
-    char path[PATH_BYTES];
-    struct err err = { 0 };
-    return path_join(path, k->dir, "", marker_name, &err) && fs_exists(k->options.fs, path);
-}
-
-/* What the first look finds. */
-struct census {
-    struct totals totals;
-    struct map files; /* names that records speak of -> themselves */
-    uint64_t *damaged_ids;
-    size_t damaged_count, damaged_cap;
-    uint64_t last_id, next_id;
-    bool meta_seen;
-};
-
-static void census_fini(struct census *c)
-{
-    map_fini(&c->files);
-    free(c->damaged_ids);
-}
-
-static void count_record(struct census *c, uint64_t id, struct str record, struct arena *arena)
-{
-    struct letter letter;
-    struct letter_file file;
-    struct err err = { 0 };
-    c->last_id = id;
-    c->totals.letters++;
-    if (!letter_decode(id, record, false, arena, &letter, &file, &err)) {
-        if (c->damaged_count == c->damaged_cap) {
-            c->damaged_cap = c->damaged_cap == 0 ? 16 : 2 * c->damaged_cap;
-            c->damaged_ids = mem_realloc(c->damaged_ids, c->damaged_cap * sizeof(uint64_t));
-        }
-        c->damaged_ids[c->damaged_count++] = id;
-        c->totals.bytes += LETTER_KEY_BYTES + record.len;
-        return;
-    }
-    c->totals.bytes += letter_stored_bytes(record.len, &file);
-    if (c->totals.oldest_wall_ns == 0)
-        c->totals.oldest_wall_ns = letter.first_wall_ns;
-    if (file.bytes > 0)
-        map_put(&c->files, str_of(file.name), c);
-}
-
-/* 0, or LMDB's error. */
-static int take_census(struct keeper *k, struct census *c)
-{
-    MDB_txn *txn;
-    MDB_cursor *cursor = NULL;
-    MDB_val key, value;
-    struct arena *arena = arena_new(16384);
-    int rc = mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn);
-    if (rc != 0)
-        goto done;
-    rc = mdb_cursor_open(txn, k->dbi, &cursor);
-    while (rc == 0 && (rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0) {
-        uint64_t id, txn_number;
-        if (letter_key_id(str_of_val(key), &id))
-            count_record(c, id, str_of_val(value), arena);
-        else if (str_is(str_of_val(key), "M") && meta_decode(str_of_val(value), &c->next_id, &txn_number))
-            c->meta_seen = true;
-        arena_reset(arena);
-    }
-    if (cursor != NULL)
-        mdb_cursor_close(cursor);
-    mdb_txn_abort(txn);
-done:
-    arena_free(arena);
-    return rc == MDB_NOTFOUND ? 0 : rc;
-}
-
-static uint64_t free_pages_bytes(struct keeper *k)
-{
-    MDB_txn *txn;
-    MDB_cursor *cursor;
-    MDB_val key, value;
-    MDB_stat stat;
-    uint64_t pages = 0;
-    if (mdb_env_stat(k->env, &stat) != 0 || mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) != 0)
-        return 0;
-    if (mdb_cursor_open(txn, 0, &cursor) == 0) { /* database 0: lists of free pages, each with its length in front */
-        while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
-            size_t count = 0;
-            if (value.mv_size >= sizeof(count))
-                memcpy(&count, value.mv_data, sizeof(count));
-            pages += count;
-        }
-        mdb_cursor_close(cursor);
-    }
-    mdb_txn_abort(txn);
-    return pages * stat.ms_psize;
-}
-
-static bool copy_compact(struct keeper *k, const char *copy_dir, struct err *err)
-{
-    struct fs *fs = k->options.fs;
-    struct fs_file *file = NULL;
-    char copy[PATH_BYTES], data[PATH_BYTES];
-    if (!path_join(copy, copy_dir, "", "data.mdb", err) || !path_join(data, k->dir, "", "data.mdb", err) ||
-        !fs_mkdir(fs, copy_dir, err))
-        return false;
-    int rc = mdb_env_copy2(k->env, copy_dir, MDB_CP_COMPACT);
-    if (rc != 0)
-        return lmdb_err(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR, rc, "compact");
-    bool ok = fs_append_to(fs, copy, &file, err) && fs_sync(fs, file, err);
-    if (!fs_finish(fs, &file, ok, err))
-        return false;
-    env_close(k);
-    ok = fs_replace(fs, copy, data, err) && fs_sync_dir(fs, k->dir, err);
-    rc = env_open(k); /* the old or the new one: both are whole */
-    return rc == 0 ? ok : lmdb_err(err, ERR_CANNOT_OPEN_FILE, rc, "open after compaction");
-}
-
-/* LMDB's file never shrinks by itself. */
-static void compact_if_mostly_free(struct keeper *k)
-{
-    struct fs_stat st;
-    struct err err = { 0 };
-    char path[PATH_BYTES];
-    uint64_t free_bytes = free_pages_bytes(k);
-    if (free_bytes <= COMPACT_BYTES || !path_join(path, k->dir, "", "data.mdb", &err) ||
-        !fs_get_stat(k->options.fs, path, &st, &err) || free_bytes <= st.bytes / 4 * 3)
-        return;
-    char copy_dir[PATH_BYTES];
-    bool ok = path_join(copy_dir, k->dir, "", "_tmp_compact", &err) && copy_compact(k, copy_dir, &err);
-    if (fs_exists(k->options.fs, copy_dir) && !fs_remove_tree(k->options.fs, copy_dir, &err))
-        log_warn("dead letters: copy not removed: %s", err.text);
-    if (ok)
-        log_info("dead letters compacted: from_bytes=%llu", (unsigned long long)st.bytes);
-    else
-        log_warn("dead letters not compacted: code=%d reason=\"%s\"", (int)err.code, err.text);
-}
-
-/* Files that no record speaks of: left over by a crash. Next to damaged records they may be theirs, and are kept. */
-static bool sweep(struct keeper *k, struct census *c, struct err *err)
-{
-    struct fs *fs = k->options.fs;
-    struct fs_names names = { 0 };
-    char path[PATH_BYTES];
-    bool ok = fs_list(fs, k->dir, &names, err);
-    for (size_t i = 0; ok && i < names.count; i++) {
-        struct str name = str_of(names.names[i]);
-        if (str_starts(name, STR("_tmp_"))) {
-            struct fs_stat st;
-            ok = path_join(path, k->dir, "", names.names[i], err) && fs_get_stat(fs, path, &st, err) &&
-                 (st.type == FS_DIR ? fs_remove_tree(fs, path, err) : fs_unlink(fs, path, err));
-        } else if (str_ends(name, STR(LETTER_FILE_SUFFIX)) && map_remove(&c->files, name) == NULL) {
-            if (c->damaged_count > 0)
-                set_file_aside(k, names.names[i]);
-            else
-                remove_file(k, names.names[i]);
-        }
-    }
-    fs_names_fini(&names);
-    size_t at = 0;
-    struct str name;
-    void *value;
-    while (ok && map_next(&c->files, &at, &name, &value)) {
-        log_error("file of a dead letter is missing: file=" STR_FMT, STR_ARG(name));
-        count_damage(k);
-    }
-    return ok;
-}
-
-/* Opens the environment and counts what is in it. *damage: it cannot be used; err and *damage false: not now. */
-static bool open_and_count(struct keeper *k, struct census *c, bool *damage, struct err *err)
-{
-    *damage = has_marker(k) && !child_can_read(k);
-    if (*damage)
-        return err_set(err, ERR_CORRUPTED_DATA, "reading it crashed or failed");
-    if (!set_marker(k, true, err))
-        return false;
-    int rc = env_map(k);
-    if (rc == 0) {
-        bool is_short = file_is_short(k);
-        env_close(k);
-        *damage = is_short && !child_can_read(k);
-        if (*damage)
-            return err_set(err, ERR_CORRUPTED_DATA, "the file is cut off");
-        rc = env_open(k);
-    }
-    if (rc == 0)
-        rc = take_census(k, c);
-    if (rc != 0) {
-        *damage = is_damage(rc);
-        env_close(k);
-        return lmdb_err(err, ERR_CANNOT_OPEN_FILE, rc, "open");
-    }
-    return set_marker(k, false, err);
-}
-
-static bool start(struct keeper *k, struct err *err)
-{
-    struct census c = { 0 };
-    bool damage = false, ok = open_and_count(k, &c, &damage, err);
-    if (!ok && damage) {
-        struct err why = *err;
-        census_fini(&c);
-        c = (struct census){ 0 };
-        ok = replace_dir(k, why.text, err) && open_and_count(k, &c, &damage, err);
-    }
-    if (ok) {
-        k->totals = c.totals;
-        k->next_id = MAX(c.meta_seen ? c.next_id : 1, c.last_id + 1);
-        for (size_t i = 0; i < c.damaged_count; i++)
-            set_letter_aside(k, c.damaged_ids[i]);
-        ok = sweep(k, &c, err);
-    }
-    if (ok)
-        compact_if_mostly_free(k);
-    census_fini(&c);
-    return ok && (k->env != NULL || err_set(err, ERR_CANNOT_OPEN_FILE, "dead letters in %s do not open", k->dir));
-}
+/* ---- open, close ---- */
 
 static void lmdb_close(struct dlq *dlq)
 {
     struct keeper *k = keeper_of(dlq);
     must(list_empty(&k->queue) && !k->writing && k->readers == 0);
-    env_close(k);
-    release_dir(k);
+    keeper_env_close(k);
+    keeper_release(k);
     cond_fini(&k->changed);
     mutex_fini(&k->lock);
     free(k);
@@ -1403,7 +882,7 @@ bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq, struct e
     };
     bool ok = keep_path(k->dir, options->dir, err) && keep_path(k->damaged_dir, options->damaged_dir, err);
     ok = ok && fs_make_dirs(options->fs, options->dir, err) && fs_make_dirs(options->fs, options->damaged_dir, err);
-    ok = ok && claim_dir(k, err) && start(k, err);
+    ok = ok && keeper_start(k, err);
     if (!ok) {
         err_wrap(err, "dead letters in %s", options->dir);
         lmdb_close(&k->dlq);

@@ -1,6 +1,6 @@
 /* fuzz_letter.c: any bytes are a letter's record (and file) or an error. The checksums are made right first, since no
- * fuzzer finds them; what decodes is encoded and decoded again. The first two bytes say how long the record is; the file
- * follows it. */
+ * fuzzer finds them; what decodes is encoded and decoded again. The first two bytes say how long the record is; the
+ * file follows it. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -386,12 +386,14 @@ static void the_number_of_letters_is_capped(void **state)
 static void old_letters_go_and_young_ones_stay(void **state)
 {
     struct fixture *f = *state;
-    struct letter letter = sample_letter(STR("x"));
+    struct letter letter = sample_letter(STR("x")), old[300];
+    struct err err = { 0 };
     f->options.age_ns_max = 3600 * NS_PER_S;
     open_again(f);
     letter.first_wall_ns = WALL;
-    for (int i = 0; i < 300; i++)
-        add(f, letter);
+    for (size_t i = 0; i < ARRAY_COUNT(old); i++)
+        old[i] = letter;
+    assert_int_equal(dlq_add_many(f->dlq, old, ARRAY_COUNT(old), &err), ARRAY_COUNT(old));
     letter.first_wall_ns = WALL + (int64_t)(1800 * NS_PER_S);
     uint64_t young = add(f, letter);
     assert_true(dlq_step(f->dlq, f->clock.mono) > f->clock.mono);
@@ -485,6 +487,60 @@ static void limit_file_growth(struct fixture *f, bool limited)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
+/* The very first commit after a start fails: it must not be taken for the last one of the run before. */
+static void a_failed_first_commit_is_not_taken_for_an_older_one(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    struct letter letter = sample_letter(STR("x"));
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    open_again(f);
+    add(f, letter);
+    open_again(f);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = 8192; /* no page but the first two */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    bool added = dlq_add(f->dlq, &letter, &err);
+    limit.rlim_cur = limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_false(added);
+    assert_int_equal(stats_of(f).letters, 1);
+    add(f, letter);
+    assert_int_equal(stats_of(f).letters, 2);
+}
+
+static void a_mostly_empty_file_is_made_small_at_the_start(void **state)
+{
+    enum { LETTERS = 40000, AT_ONCE = 250 };
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    struct fs_stat before, after;
+    struct letter many[AT_ONCE];
+    char path[PATH_BYTES];
+    struct str body = noise(1500, 8);
+    f->options.age_ns_max = 3600 * NS_PER_S;
+    open_again(f);
+    for (size_t i = 0; i < AT_ONCE; i++)
+        many[i] = sample_letter(body);
+    for (size_t i = 0; i < LETTERS; i += AT_ONCE)
+        assert_int_equal(dlq_add_many(f->dlq, many, AT_ONCE, &err), AT_ONCE);
+    clock_manual_advance(&f->clock, 7200 * NS_PER_S);
+    while (dlq_step(f->dlq, f->clock.mono) <= f->clock.mono)
+        ;
+    assert_int_equal(stats_of(f).letters, 0);
+    uint64_t kept = add(f, sample_letter(body));
+    assert_true(path_join(path, f->dlq_dir, "", "data.mdb", &err));
+    assert_true(fs_get_stat(fs_posix(), path, &before, &err));
+    assert_true(before.bytes > 64u << 20);
+    open_again(f);
+    assert_true(fs_get_stat(fs_posix(), path, &after, &err));
+    assert_true(after.bytes < 1u << 20);
+    check_letter(f, kept, sample_letter(body));
+    assert_true(add(f, sample_letter(body)) > kept);
+    free((void *)(uintptr_t)body.data);
+}
+
 static bool add_until_it_fails(struct fixture *f, uint64_t *added, struct err *err)
 {
     struct letter letter = sample_letter(STR("x"));
@@ -571,6 +627,8 @@ int main(void)
         TEST(old_letters_go_and_young_ones_stay),
         TEST(what_was_acknowledged_survives_kill_9),
         TEST(a_failed_commit_is_survived_and_a_second_one_ends_writing),
+        TEST(a_failed_first_commit_is_not_taken_for_an_older_one),
+        TEST(a_mostly_empty_file_is_made_small_at_the_start),
         TEST(a_list_longer_than_a_page_is_whole),
     };
     log_configure(LOG_ERROR, LOG_LOGFMT);

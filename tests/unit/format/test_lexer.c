@@ -39,8 +39,9 @@ static void every_kind_of_token_is_told_apart(void **state)
     check_tokens("SELECT a, `b c`, \"d\" FROM t", "w:SELECT|w:a|y:,|q:`b c`|y:,|q:\"d\"|w:FROM|w:t");
     check_tokens("'it''s' 'a\\'b' '' $$x$$ $tag$ 'y $tag$", "s:'it''s'|s:'a\\'b'|s:''|s:$$x$$|s:$tag$ 'y $tag$");
     check_tokens("x'4142' X'' b'01' B'1' x 'a'", "s:x'4142'|s:X''|s:b'01'|s:B'1'|w:x|s:'a'");
-    check_tokens("12 0x1f 0b11 1.5e3,.5 1. 1_000 0x1p4 1e+5", "n:12|n:0x1f|n:0b11|n:1.5e3|y:,|n:.5|n:1.|n:1_000|n:0x1p4|n:"
-                                                              "1e+5");
+    check_tokens("12 0x1f 0b11 1.5e3,.5 1. 1_000 0x1p4 1e+5",
+                 "n:12|n:0x1f|n:0b11|n:1.5e3|y:,|n:.5|n:1.|n:1_000|n:0x1p4|n:"
+                 "1e+5");
     check_tokens("1a 1e5x 0x 0xg 0o17 1__0 a$b $a", "w:1a|w:1e5x|w:0x|w:0xg|w:0o17|w:1__0|w:a$b|w:$a");
     check_tokens("a->b::c||d<=>e==f!=g<>h<=i>=j",
                  "w:a|y:->|w:b|y:::|w:c|y:|||w:d|y:<=>|w:e|y:==|w:f|y:!=|w:g|y:<>|w:h|y:"
