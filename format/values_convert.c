@@ -384,7 +384,8 @@ bool sql_value_convert(struct text_reader *r, const struct sql_value *v, struct 
 
 /* ---- back ---- */
 
-struct sql_value sql_value_of_cell(const struct text_reader *r, const struct column *c, size_t row, struct arena *arena)
+struct sql_value sql_value_from_cell(const struct text_reader *r, const struct column *c, size_t row,
+                                     struct arena *arena)
 {
     struct sql_value v = { .kind = VALUE_NULL };
     if (column_is_null(c, row))

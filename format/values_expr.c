@@ -193,7 +193,7 @@ static bool cast(struct evaluation *e, const struct sql_value *v, struct str typ
     column_init(&column, type);
     bool ok = sql_value_convert(e->r, v, &column, e->arena);
     if (ok)
-        *out = sql_value_of_cell(e->r, &column, 0, e->arena);
+        *out = sql_value_from_cell(e->r, &column, 0, e->arena);
     column_fini(&column);
     return ok;
 }

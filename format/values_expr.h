@@ -56,8 +56,8 @@ struct sql_value {
 must_use bool sql_value_convert(struct text_reader *r, const struct sql_value *value, struct column *c,
                                 struct arena *arena);
 /* What a cell of any type is as a value. */
-struct sql_value sql_value_of_cell(const struct text_reader *r, const struct column *c, size_t row,
-                                   struct arena *arena);
+struct sql_value sql_value_from_cell(const struct text_reader *r, const struct column *c, size_t row,
+                                     struct arena *arena);
 /* As toString() gives it. */
 struct str sql_value_text(const struct text_reader *r, const struct sql_value *value, struct arena *arena);
 double sql_value_float(const struct sql_value *value);
