@@ -1,5 +1,9 @@
 #include "support/parquet_mem.h"
 
+#include <stdio.h>
+
+#include "base/hash.h"
+
 bool parquet_mem_write(void *context, struct str bytes, struct err *err)
 {
     (void)err;
@@ -39,4 +43,25 @@ bool parquet_mem_block(struct parquet_file *file, struct block *out, struct err 
         out->rows += parquet_row_group(file, g).rows;
     }
     return true;
+}
+
+void parquet_mem_reseal(struct strbuf *file)
+{
+    enum { DIGITS = 32, TAIL = 8, HEAD = 4 };
+    uint32_t footer_bytes;
+    char digits[17];
+    if (file->len < TAIL + HEAD)
+        return;
+    memcpy(&footer_bytes, file->data + file->len - TAIL, 4);
+    if (footer_bytes > file->len - TAIL - HEAD)
+        return;
+    struct str footer = str_make(file->data + file->len - TAIL - footer_bytes, footer_bytes);
+    struct str key = STR("sluice.check\x18\x20"); /* the value's field header and length follow the key */
+    ptrdiff_t at = str_find(footer, key);
+    if (at < 0 || footer.len - (size_t)at - key.len < DIGITS)
+        return;
+    char *value = file->data + (footer.data - file->data) + at + key.len;
+    memset(value, '0', DIGITS);
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash64(footer));
+    memcpy(value + DIGITS / 2, digits, DIGITS / 2);
 }

@@ -12,4 +12,7 @@ must_use bool parquet_mem_of(struct strbuf *file, struct schema *schema, const s
                              const struct block *block, struct err *err);
 /* All rows of an opened file. out is to be block_fini()ed in either case. */
 must_use bool parquet_mem_block(struct parquet_file *file, struct block *out, struct err *err);
+/* After changes to a file's footer: makes its sluice.check true again, so that what lies behind that check is reached.
+ */
+void parquet_mem_reseal(struct strbuf *file);
 #endif

@@ -99,7 +99,6 @@ static void any_cut_is_found(void **state)
     strbuf_fini(&bytes);
 }
 
-/* With a right footer checksum, damage of all kinds reaches the page decoders. */
 static void many_changed_bytes_never_crash(void **state)
 {
     struct strbuf bytes = { 0 }, copy = { 0 };
@@ -114,6 +113,8 @@ static void many_changed_bytes_never_crash(void **state)
         strbuf_add(&copy, strbuf_view(&bytes));
         for (size_t n = 1 + rng_below(&rng.rng, 6); n > 0; n--)
             copy.data[rng_below(&rng.rng, copy.len)] = (char)rng_next(&rng.rng);
+        if (i % 2)
+            parquet_mem_reseal(&copy); /* so that damage in the footer is not found by its checksum */
         try_file(&copy, &found, &verified);
         block_fini(&found);
     }
