@@ -3,9 +3,9 @@
  * ClickHouse multiplies its timeout up and down and never comes to rest. Here the wait is a continuous function of two
  * smoothed measurements, so constant load gives a constant wait:
  *
- *   wanted = max(INSERTS_WANTED * gap, COST_SHARE * cost)       a batch worth its cost
- *   share  = clamp(max / gap - 1, 0, 1)                         0: nobody else comes within max; 1: somebody surely
- * does wait   = min + share * (clamp(wanted, min, max) - min)
+ *   wanted = max(INSERTS_WANTED * gap, COST_SHARE * cost)    a batch worth its cost
+ *   share  = clamp(max / gap - 1, 0, 1)                      0: nobody comes within max; 1: somebody surely does
+ *   wait   = min + share * (clamp(wanted, min, max) - min)
  *
  * The gap is the quotient of two sums that fade exponentially, so a Poisson stream gives a steady mean. */
 #include "buffer/pace.h"
