@@ -13,58 +13,51 @@
 
 enum {
     KEY_BITS = 128,
-    KEY_BYTES = KEY_BITS / 8,
     INSERTION_MAX = 48,     /* rows; below, insertion beats radix */
     RANKS_MAX = 1 << 16,    /* distinct strings of a column worth ranking */
     RANKS_TRIAL = 1024,     /* after so many rows it must be plain that strings repeat */
-    RANKS_REPEAT_LEAST = 4, /* times, on average */
+    RANKS_REPEAT_LEAST = 2, /* times, on average */
     SLOTS_MIN = 1024
 };
 
-struct item {
-    uint64_t hi, lo;
-    uint32_t row;
-};
-
 struct packing {
-    struct item *items;
+    uint64_t *low, *high; /* of each row; high is NULL while 64 bits are enough */
     size_t rows;
     unsigned bits; /* used of KEY_BITS */
     bool whole;    /* the bits hold all of the keys so far */
     size_t packed; /* keys that are wholly in the bits */
 };
 
-static inline void item_push(struct item *item, uint64_t value, unsigned bits)
-{
-    if (bits == 0)
-        return;
-    if (bits == 64) {
-        item->hi = item->lo;
-        item->lo = value;
-        return;
-    }
-    item->hi = item->hi << bits | item->lo >> (64 - bits);
-    item->lo = item->lo << bits | value;
-}
-
 static unsigned bits_of(uint64_t value)
 {
     return value == 0 ? 0 : 64 - (unsigned)__builtin_clzll(value);
+}
+
+/* Makes room at the low end of each row's bits and puts the values there, less their lowest `drop` bits. */
+static void push_bits(struct packing *p, const uint64_t *values, unsigned drop, unsigned bits)
+{
+    if (bits == 0)
+        return;
+    if (p->bits + bits > 64 && p->high == NULL)
+        p->high = mem_zalloc(p->rows * sizeof(p->high[0]));
+    for (size_t i = 0; i < p->rows && p->high != NULL; i++)
+        p->high[i] = bits == 64 ? p->low[i] : p->high[i] << bits | p->low[i] >> (64 - bits);
+    for (size_t i = 0; i < p->rows; i++)
+        p->low[i] = (bits == 64 ? 0 : p->low[i] << bits) | values[i] >> drop;
+    p->bits += bits;
 }
 
 /* Pushes values (in row order) as `bits` wide numbers, or as many of their upper bits as there is room for. */
 static void pack_values(struct packing *p, const uint64_t *values, unsigned bits)
 {
     unsigned room = KEY_BITS - p->bits;
-    unsigned drop = bits > room ? bits - room : 0;
-    if (drop >= 64 || (drop > 0 && drop == bits)) {
-        p->whole = false;
+    if (bits <= room) {
+        push_bits(p, values, 0, bits);
         return;
     }
-    for (size_t i = 0; i < p->rows; i++)
-        item_push(&p->items[i], values[i] >> drop, bits - drop);
-    p->bits += bits - drop;
-    p->whole = p->whole && drop == 0;
+    p->whole = false;
+    if (room > 0)
+        push_bits(p, values, bits - room, room);
 }
 
 /* ---- numbers ---- */
@@ -362,8 +355,6 @@ static void pack_column(struct packing *p, const struct column *c, uint64_t *val
 static void pack_keys(struct packing *p, const struct block *b, const size_t *keys, size_t keys_count)
 {
     uint64_t *values = mem_alloc(b->rows * sizeof(values[0]));
-    for (size_t i = 0; i < b->rows; i++)
-        p->items[i] = (struct item){ 0, 0, (uint32_t)i };
     p->whole = true;
     while (p->packed < keys_count && p->whole) {
         pack_column(p, &b->columns[keys[p->packed]], values);
@@ -372,64 +363,119 @@ static void pack_keys(struct packing *p, const struct block *b, const size_t *ke
     free(values);
 }
 
-/* ---- sorting items ---- */
+/* ---- sorting ---- */
 
-static inline bool item_less(const struct item *a, const struct item *b)
+static inline bool packed_less(const struct packing *p, size_t a, size_t b)
 {
-    return a->hi != b->hi ? a->hi < b->hi : a->lo < b->lo;
+    if (p->high != NULL && p->high[a] != p->high[b])
+        return p->high[a] < p->high[b];
+    return p->low[a] < p->low[b];
 }
 
-static bool items_sorted(const struct item *items, size_t count)
+static bool is_sorted(const struct packing *p)
 {
-    for (size_t i = 1; i < count; i++)
-        if (item_less(&items[i], &items[i - 1]))
+    for (size_t i = 1; i < p->rows; i++)
+        if (packed_less(p, i, i - 1))
             return false;
     return true;
 }
 
-static void insertion_sort(struct item *items, size_t count)
+static void insertion_sort(const struct packing *p, uint32_t *rows)
 {
-    for (size_t i = 1; i < count; i++) {
-        struct item moving = items[i];
+    for (uint32_t i = 1; i < p->rows; i++) {
         size_t at = i;
-        for (; at > 0 && item_less(&moving, &items[at - 1]); at--)
-            items[at] = items[at - 1];
-        items[at] = moving;
+        for (; at > 0 && packed_less(p, i, rows[at - 1]); at--)
+            rows[at] = rows[at - 1];
+        rows[at] = i;
     }
 }
 
-static inline unsigned item_byte(const struct item *item, unsigned byte)
+/* One pass over 8 bits of the key: where each value's run starts; false when all rows have the same. */
+static bool count_starts(uint32_t starts[256], uint32_t first, size_t rows)
 {
-    return (unsigned)((byte < 8 ? item->lo >> (byte * 8) : item->hi >> ((byte - 8) * 8)) & 0xff);
+    uint32_t sum = 0;
+    if (starts[first] == rows)
+        return false;
+    for (unsigned v = 0; v < 256; v++) {
+        uint32_t here = starts[v];
+        starts[v] = sum;
+        sum += here;
+    }
+    return true;
 }
 
-static void radix_sort(struct item *items, size_t count, unsigned bits)
+/* Key and row in one word each, the row below: the common case, a third of the memory to move. */
+static void radix_words(const struct packing *p, unsigned row_bits, uint32_t *rows)
 {
-    unsigned bytes = (bits + 7) / 8;
-    uint32_t(*counts)[256] = mem_zalloc(KEY_BYTES * sizeof(*counts));
-    struct item *spare = mem_alloc(count * sizeof(spare[0])), *from = items, *to = spare;
-    for (size_t i = 0; i < count; i++)
-        for (unsigned byte = 0; byte < bytes; byte++)
-            counts[byte][item_byte(&items[i], byte)]++;
-    for (unsigned byte = 0; byte < bytes; byte++) {
-        uint32_t *starts = counts[byte], sum = 0;
-        if (starts[item_byte(&from[0], byte)] == count)
-            continue; /* the same everywhere */
-        for (unsigned v = 0; v < 256; v++) {
-            uint32_t here = starts[v];
-            starts[v] = sum;
-            sum += here;
-        }
-        for (size_t i = 0; i < count; i++)
+    uint64_t *from = mem_alloc(p->rows * sizeof(from[0])), *to = mem_alloc(p->rows * sizeof(to[0]));
+    for (size_t i = 0; i < p->rows; i++)
+        from[i] = p->low[i] << row_bits | i;
+    for (unsigned shift = row_bits; shift < row_bits + p->bits; shift += 8) {
+        uint32_t starts[256] = { 0 };
+        for (size_t i = 0; i < p->rows; i++)
+            starts[from[i] >> shift & 0xff]++;
+        if (!count_starts(starts, (uint32_t)(from[0] >> shift & 0xff), p->rows))
+            continue;
+        for (size_t i = 0; i < p->rows; i++)
+            to[starts[from[i] >> shift & 0xff]++] = from[i];
+        uint64_t *swap = from;
+        from = to;
+        to = swap;
+    }
+    uint64_t row_mask = (UINT64_C(1) << row_bits) - 1;
+    for (size_t i = 0; i < p->rows; i++)
+        rows[i] = (uint32_t)(from[i] & row_mask);
+    free(from);
+    free(to);
+}
+
+struct item {
+    uint64_t high, low;
+    uint32_t row;
+};
+
+static inline unsigned item_byte(const struct item *item, unsigned byte)
+{
+    return (unsigned)((byte < 8 ? item->low >> (byte * 8) : item->high >> ((byte - 8) * 8)) & 0xff);
+}
+
+static void radix_items(const struct packing *p, uint32_t *rows)
+{
+    struct item *from = mem_alloc(p->rows * sizeof(from[0])), *to = mem_alloc(p->rows * sizeof(to[0]));
+    for (size_t i = 0; i < p->rows; i++)
+        from[i] = (struct item){ p->high == NULL ? 0 : p->high[i], p->low[i], (uint32_t)i };
+    for (unsigned byte = 0; byte < (p->bits + 7) / 8; byte++) {
+        uint32_t starts[256] = { 0 };
+        for (size_t i = 0; i < p->rows; i++)
+            starts[item_byte(&from[i], byte)]++;
+        if (!count_starts(starts, item_byte(&from[0], byte), p->rows))
+            continue;
+        for (size_t i = 0; i < p->rows; i++)
             to[starts[item_byte(&from[i], byte)]++] = from[i];
         struct item *swap = from;
         from = to;
         to = swap;
     }
-    if (from != items)
-        memcpy(items, from, count * sizeof(items[0]));
-    free(spare);
-    free(counts);
+    for (size_t i = 0; i < p->rows; i++)
+        rows[i] = from[i].row;
+    free(from);
+    free(to);
+}
+
+/* By the packed bits alone; equal ones stay in their order. */
+static void sort_packed(const struct packing *p, uint32_t *rows)
+{
+    unsigned row_bits = bits_of(p->rows - 1);
+    for (size_t i = 0; i < p->rows; i++)
+        rows[i] = (uint32_t)i;
+    if (is_sorted(p))
+        return;
+    if (p->rows <= INSERTION_MAX)
+        insertion_sort(p, rows);
+    else if (p->bits + row_bits <= 64)
+        radix_words(p, row_bits, rows);
+    else
+        radix_items(p, rows);
 }
 
 /* ---- ties ---- */
@@ -482,7 +528,7 @@ static void sort_ties(const struct packing *p, const struct block *b, const size
 {
     struct ties t = { b, keys + p->packed, keys_count - p->packed, mem_alloc(p->rows * sizeof(rows[0])) };
     for (size_t from = 0, to; from < p->rows; from = to) {
-        for (to = from + 1; to < p->rows && !item_less(&p->items[from], &p->items[to]); to++)
+        for (to = from + 1; to < p->rows && !packed_less(p, rows[from], rows[to]); to++)
             ;
         merge_sort(&t, rows + from, to - from);
     }
@@ -494,17 +540,11 @@ void block_sort(const struct block *b, const size_t *key_columns, size_t keys_co
     must(b->rows <= UINT32_MAX);
     if (b->rows == 0)
         return;
-    struct packing p = { .items = mem_alloc(b->rows * sizeof(p.items[0])), .rows = b->rows };
+    struct packing p = { .low = mem_zalloc(b->rows * sizeof(p.low[0])), .rows = b->rows };
     pack_keys(&p, b, key_columns, keys_count);
-    if (!items_sorted(p.items, p.rows)) {
-        if (p.rows <= INSERTION_MAX)
-            insertion_sort(p.items, p.rows);
-        else
-            radix_sort(p.items, p.rows, p.bits);
-    }
-    for (size_t i = 0; i < p.rows; i++)
-        out[i] = p.items[i].row;
+    sort_packed(&p, out);
     if (!p.whole)
         sort_ties(&p, b, key_columns, keys_count, out);
-    free(p.items);
+    free(p.low);
+    free(p.high);
 }
