@@ -310,25 +310,39 @@ static bool check_sisters(struct row_parser *p)
     return true;
 }
 
+/* Expressions that name columns without a value yet wait for these. */
+static bool fill_expressions(struct row_parser *p, size_t missing)
+{
+    const struct schema *schema = p->target->schema;
+    while (missing > 0) {
+        size_t before = missing;
+        for (size_t i = 0; i < schema->columns_count; i++) {
+            if (p->block->columns[i].rows > p->row ||
+                !default_is_ready(schema->columns[i].default_expr, p->block, p->row))
+                continue;
+            if (!fill_expression(p, i))
+                return false;
+            missing--;
+        }
+        must(missing < before); /* defaults_check() has seen to it */
+    }
+    return true;
+}
+
 static bool finish_row(struct row_parser *p)
 {
     size_t count = p->target->schema->columns_count, expressions = 0;
-    if (p->filled < count) {
-        for (size_t i = 0; i < count; i++) {
-            if (p->state[i] == CELL_READ)
-                continue;
-            if (!refuse_null(p, i))
-                return false;
-            if (has_expression(p, i))
-                expressions++;
-            else
-                fill_plain(p, i);
-        }
-        for (size_t i = 0; expressions > 0 && i < count; i++)
-            if (p->block->columns[i].rows == p->row && !fill_expression(p, i))
-                return false;
+    for (size_t i = 0; p->filled < count && i < count; i++) {
+        if (p->state[i] == CELL_READ)
+            continue;
+        if (!refuse_null(p, i))
+            return false;
+        if (has_expression(p, i))
+            expressions++;
+        else
+            fill_plain(p, i);
     }
-    return check_sisters(p);
+    return fill_expressions(p, expressions) && check_sisters(p);
 }
 
 /* ---- errors ---- */

@@ -13,7 +13,7 @@
 
 #include "base/must.h"
 
-enum { DAY = 86400 };
+enum { DAY = 86400, DAYS_0000 = -719528, DAYS_9999 = 2932896 }; /* 0000-01-01, 9999-12-31 */
 
 static const int64_t pow10_i64[] = { 1,
                                      10,
@@ -78,13 +78,13 @@ static bool read_civil(struct text_reader *r, unsigned *year, unsigned *month, u
     return true;
 }
 
-bool date_read_date32(struct text_reader *r, int32_t *days)
+bool date_read_date32(struct text_reader *r, int32_t before, int32_t *days)
 {
-    unsigned year, month, day;
+    unsigned year = 0, month = 0, day = 0;
     if (!read_civil(r, &year, &month, &day))
         return false;
     if (year < 1900 || month < 1 || month > 12 || day < 1 || day > 31)
-        *days = DATE32_MIN;
+        *days = before;
     else if (year > 2299)
         *days = DATE32_MAX;
     else
@@ -95,7 +95,7 @@ bool date_read_date32(struct text_reader *r, int32_t *days)
 bool date_read_date(struct text_reader *r, uint16_t *days)
 {
     int32_t wide;
-    if (!date_read_date32(r, &wide))
+    if (!date_read_date32(r, 0, &wide))
         return false;
     *days = (uint16_t)(wide < 0 ? 0 : wide > DATE_MAX ? DATE_MAX : wide);
     return true;
@@ -489,10 +489,10 @@ static enum step guess_timestamp(struct guess *g, uint64_t seconds)
 static enum step guess_digits(struct guess *g, unsigned count, uint64_t value)
 {
     bool nothing = g->year == 0 && !g->has_time;
-    if (count == 13 && nothing) { /* milliseconds */
-        g->moment->seconds = (int64_t)(value / 1000);
-        g->moment->fraction = (int64_t)(value % 1000);
-        g->moment->fraction_digits = 3;
+    if ((count == 13 || count == 16 || count == 19) && nothing) { /* milliseconds, microseconds, nanoseconds */
+        g->moment->fraction_digits = count - 10;
+        g->moment->seconds = (int64_t)(value / (uint64_t)pow10_i64[count - 10]);
+        g->moment->fraction = (int64_t)(value % (uint64_t)pow10_i64[count - 10]);
         return STEP_DONE;
     }
     if ((count == 10 || count == 9) && nothing)
@@ -668,6 +668,8 @@ bool date_read_datetime64(struct text_reader *r, const struct time_zone *zone, u
 
 /* ---- printing ---- */
 
+static const int64_t seconds_0000 = (int64_t)DAYS_0000 * DAY, seconds_9999 = (int64_t)DAYS_9999 * DAY + DAY - 1;
+
 static void put_digits(char *p, int64_t value, unsigned count)
 {
     while (count-- > 0) {
@@ -681,8 +683,10 @@ void date_print_date(struct strbuf *out, int64_t days)
     int64_t year;
     unsigned month, day;
     char text[10] = "0000-00-00";
+    days = MIN(days, (int64_t)DAYS_9999); /* raw numbers may lie beyond what text has room for */
+    days = MAX(days, (int64_t)DAYS_0000);
     civil_date(days, &year, &month, &day);
-    put_digits(text, year < 0 ? 0 : MIN(year, (int64_t)9999), 4);
+    put_digits(text, year, 4);
     put_digits(text + 5, month, 2);
     put_digits(text + 8, day, 2);
     strbuf_add_bytes(out, text, sizeof text);
@@ -722,6 +726,9 @@ void date_print_datetime64(struct strbuf *out, const struct time_zone *zone, uns
                            const struct format_settings *settings)
 {
     int64_t unit = pow10_i64[precision], seconds = floor_div(ticks, unit), fraction = ticks - seconds * unit;
+    if (seconds < seconds_0000)
+        fraction = 0;
+    seconds = MAX(MIN(seconds, seconds_9999), seconds_0000);
     if (settings->date_time_output_format == OUTPUT_UNIX && ticks < 0 && fraction != 0) {
         seconds++; /* -0.5, not -1 + 0.5 */
         fraction = unit - fraction;

@@ -17,7 +17,8 @@ enum { DATE_MAX = 65535, DATE32_MIN = -25567, DATE32_MAX = 120529 };
 
 /* YYYY-MM-DD with any separators, one-digit months and days, or YYYYMMDD. Errors: 38. */
 bool date_read_date(struct text_reader *r, uint16_t *days);
-bool date_read_date32(struct text_reader *r, int32_t *days);
+/* before: what a date before 1900 or with an impossible month or day becomes. */
+bool date_read_date32(struct text_reader *r, int32_t before, int32_t *days);
 /* As date_time_input_format says. Errors: 41, 72, 407. */
 bool date_read_datetime(struct text_reader *r, const struct time_zone *zone, uint32_t *seconds);
 bool date_read_datetime64(struct text_reader *r, const struct time_zone *zone, unsigned precision, int64_t *ticks);

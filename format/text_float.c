@@ -7,6 +7,7 @@
  * Writing: the shortest digits that read back, laid out as the engine (and JavaScript) do. */
 #include "format/text_number.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,9 +235,9 @@ static bool read_special(struct text_reader *r, enum type_kind kind, bool negati
 {
     bool infinite = scan_lower(*r->at) == 'i';
     if (!text_take_word_nocase(r, infinite ? "inf" : "nan"))
-        return text_fail(r, ERR_CANNOT_PARSE_NUMBER, "Cannot parse %s", infinite ? "infinity" : "NaN");
+        return text_expected(r, infinite ? "inf" : "nan");
     if (infinite && r->at < r->end && scan_lower(*r->at) == 'i' && !text_take_word_nocase(r, "inity"))
-        return text_fail(r, ERR_CANNOT_PARSE_NUMBER, "Cannot parse infinity");
+        return text_expected(r, "inity");
     double value = infinite ? HUGE_VAL : NAN;
     store_float(kind, negative ? -value : value, cell);
     return true;
@@ -329,7 +330,7 @@ void number_print_double(struct strbuf *out, double value)
         return;
     value = fabs(value);
     char text[40], digits[20];
-    int count, precision = 14;
+    int count, precision = value < DBL_MIN ? 0 : 14; /* 15 digits always suffice for 15 digits, but to subnormals */
     do
         snprintf(text, sizeof text, "%.*e", precision, value);
     while (strtod(text, NULL) != value && ++precision <= 16);
@@ -343,7 +344,7 @@ void number_print_float(struct strbuf *out, float value)
         return;
     value = fabsf(value);
     char text[40], digits[20];
-    int count, precision = 5;
+    int count, precision = value < FLT_MIN ? 0 : 5;
     do
         snprintf(text, sizeof text, "%.*e", precision, (double)value);
     while (strtof(text, NULL) != value && ++precision <= 8);

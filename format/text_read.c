@@ -228,13 +228,27 @@ static void push_enum_value(struct column *c, int value)
     column_push_fixed(c, c->type->kind == TYPE_ENUM8 ? (const void *)&small : (const void *)&wide);
 }
 
+/* A number that is the whole of the text, as far as enums need it. */
+static bool small_number(struct str text, int *value)
+{
+    const char *p = text.data, *end = p + text.len;
+    bool minus = p < end && *p == '-';
+    p += p < end && (*p == '-' || *p == '+');
+    const char *from = p;
+    int sum = 0;
+    for (; p < end && scan_is_digit(*p) && sum <= INT16_MAX; p++)
+        sum = sum * 10 + (*p - '0');
+    *value = minus ? -sum : sum;
+    return p == end && p > from && *value >= INT16_MIN && *value <= INT16_MAX;
+}
+
 /* By name, or by the decimal number of an element. */
 static bool push_enum(struct text_reader *r, struct column *c, struct str name)
 {
     const struct type_enum *element = type_enum_by_name(c->type, name);
-    int64_t value;
-    if (element == NULL && str_to_i64(name, &value) && value >= INT16_MIN && value <= INT16_MAX)
-        element = type_enum_by_value(c->type, (int)value);
+    int value;
+    if (element == NULL && small_number(name, &value))
+        element = type_enum_by_value(c->type, value);
     if (element == NULL) {
         struct strbuf shown = { 0 };
         text_add_printable(&shown, name, 64);
@@ -310,7 +324,7 @@ static bool read_bare(struct text_reader *r, const struct type *type, bool plain
     case TYPE_DATE:
         return date_read_date(r, (uint16_t *)cell);
     case TYPE_DATE32:
-        return date_read_date32(r, (int32_t *)cell);
+        return date_read_date32(r, DATE32_MIN, (int32_t *)cell);
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
         return read_datetime(r, type, cell);
@@ -353,8 +367,7 @@ static bool ends_escaped(const struct text_reader *r)
 }
 static bool ends_csv(const struct text_reader *r)
 {
-    return text_eof(r) || *r->at == r->settings->format_csv_delimiter.data[0] || *r->at == '\n' || *r->at == '\r' ||
-           *r->at == ' ' || *r->at == '\t';
+    return text_eof(r) || *r->at == r->settings->format_csv_delimiter.data[0] || *r->at == '\n' || *r->at == '\r';
 }
 static bool ends_quoted(const struct text_reader *r)
 {
@@ -398,9 +411,14 @@ static bool read_bool_quoted(struct text_reader *r, struct column *c)
     uint8_t value = 0;
     if (text_take(r, '\''))
         return read_bool(r, c, ends_quoted) && text_need(r, '\'');
-    if (text_take_word_nocase(r, "true") || text_is(r, '1'))
-        value = 1;
-    else if (!text_take_word_nocase(r, "false") && !text_is(r, '0'))
+    char first = text_eof(r) ? '\0' : scan_lower(*r->at);
+    if (first == 't' || first == 'f') {
+        value = first == 't';
+        if (!text_take_word_nocase(r, value != 0 ? "true" : "false"))
+            return text_expected(r, value != 0 ? "true" : "false");
+    } else if (first == '1' || first == '0')
+        value = first == '1';
+    else
         return text_fail_at(r, ERR_CANNOT_PARSE_BOOL, r->at, 10, "Cannot parse boolean value here: '%s'");
     column_push_fixed(c, &value);
     return true;
@@ -806,7 +824,9 @@ bool text_read_json(struct text_reader *r, struct column *c)
 {
     uint8_t cell[CELL_MAX] __attribute__((aligned(8)));
     struct str string;
-    if (c->type->nullable && text_read_null_json(r)) {
+    if (text_is(r, 'n') && (c->type->nullable || r->settings->input_format_null_as_default)) {
+        if (!text_read_null_json(r)) /* nothing else begins like this */
+            return text_expected(r, "null");
         column_push_null(c);
         return true;
     }
@@ -1064,7 +1084,9 @@ static bool read_bare_csv(struct text_reader *r, struct column *c)
     if (!quoted && loose_date) /* best effort would read over a comma */
         return text_csv_string(r, false, &field) && in_field(r, field, c, read_bare_field);
     r->at += quoted;
-    if (!read_bare(r, c->type, false, cell) || (quoted && !text_need(r, quote)))
+    bool ok = c->type->kind == TYPE_DATE32 ? date_read_date32(r, 0, (int32_t *)cell) /* not 1900, in CSV */
+                                           : read_bare(r, c->type, false, cell);
+    if (!ok || (quoted && !text_need(r, quote)))
         return false;
     column_push_fixed(c, cell);
     return true;

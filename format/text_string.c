@@ -174,8 +174,7 @@ static bool skip_fail(struct text_reader *r, struct str key, const char *what)
 
 static bool skip_number(struct text_reader *r, struct str key)
 {
-    while (!text_eof(r) && (*r->at == '+' || *r->at == '-'))
-        r->at++;
+    r->at += *r->at == '+' || *r->at == '-';
     const char *from = r->at;
     bool digits = false, good = true;
     for (; !text_eof(r); r->at++) {

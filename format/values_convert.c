@@ -25,7 +25,44 @@ double sql_value_float(const struct sql_value *v)
     }
 }
 
+/* Arrays and tuples of one kind of value get as far as a function that has no use for them, others do not. */
+static bool uniform(const struct sql_value *v)
+{
+    if (v->items_count == 0 || v->kind == VALUE_MAP)
+        return false;
+    if (v->items_count == 1 && v->items[0].kind == VALUE_NULL)
+        return false;
+    for (size_t i = 0; i < v->items_count; i++) {
+        const struct sql_value *a = &v->items[0], *b = &v->items[i];
+        bool both_numbers = sql_value_is_number(a) && sql_value_is_number(b);
+        bool null = v->kind == VALUE_ARRAY && (a->kind == VALUE_NULL || b->kind == VALUE_NULL);
+        if (b->items != NULL || (a->kind != b->kind && !both_numbers && !null) ||
+            (v->kind == VALUE_TUPLE && b->kind == VALUE_NULL))
+            return false;
+    }
+    return true;
+}
+
 /* ---- as text ---- */
+
+static void add_text(const struct text_reader *r, const struct sql_value *v, bool quoted, struct strbuf *out);
+
+/* [1,2] and (1,2), but what is not uniform with blanks; a map as the pairs it is. */
+static void add_items(const struct text_reader *r, const struct sql_value *v, struct strbuf *out)
+{
+    bool map = v->kind == VALUE_MAP, tight = uniform(v);
+    strbuf_add_char(out, v->kind == VALUE_TUPLE ? '(' : '[');
+    for (size_t i = 0; i < v->items_count; i++) {
+        if (i > 0)
+            strbuf_add_text(out, tight ? "," : ", ");
+        if (map && i % 2 == 0)
+            strbuf_add_char(out, '(');
+        add_text(r, &v->items[i], true, out);
+        if (map && i % 2 == 1)
+            strbuf_add_char(out, ')');
+    }
+    strbuf_add_char(out, v->kind == VALUE_TUPLE ? ')' : ']');
+}
 
 static void add_text(const struct text_reader *r, const struct sql_value *v, bool quoted, struct strbuf *out)
 {
@@ -71,15 +108,7 @@ static void add_text(const struct text_reader *r, const struct sql_value *v, boo
     case VALUE_MAP:
         break;
     }
-    static const char open[] = "[({", close[] = "])}";
-    int form = v->kind == VALUE_ARRAY ? 0 : v->kind == VALUE_TUPLE ? 1 : 2;
-    strbuf_add_char(out, open[form]);
-    for (size_t i = 0; i < v->items_count; i++) {
-        if (i > 0)
-            strbuf_add_char(out, form == 2 && i % 2 == 1 ? ':' : ',');
-        add_text(r, &v->items[i], true, out);
-    }
-    strbuf_add_char(out, close[form]);
+    add_items(r, v, out);
 }
 
 struct str sql_value_text(const struct text_reader *r, const struct sql_value *v, struct arena *arena)
@@ -97,19 +126,6 @@ static bool mismatch(struct text_reader *r, const struct column *c)
 {
     return text_fail(r, ERR_TYPE_MISMATCH, "Type mismatch in IN or VALUES section. Expected: " STR_FMT,
                      STR_ARG(c->type->text));
-}
-
-/* Arrays and tuples of one kind of value get as far as a function that has no use for them. */
-static bool uniform(const struct sql_value *v)
-{
-    if (v->items_count == 0 || v->kind == VALUE_MAP)
-        return false;
-    for (size_t i = 1; i < v->items_count; i++) {
-        bool both_numbers = sql_value_is_number(&v->items[i]) && sql_value_is_number(&v->items[0]);
-        if (v->items[i].kind != v->items[0].kind && !both_numbers)
-            return false;
-    }
-    return true;
 }
 
 static bool refuse_compound(struct text_reader *r, const struct sql_value *v, const struct column *c)
@@ -146,6 +162,29 @@ static bool read_integer(struct text_reader *r, struct column *c)
     return true;
 }
 
+/* As much of the text as is a number; what follows is the caller's to judge. */
+static bool read_float(struct text_reader *r, struct column *c)
+{
+    static const char *const words[] = { "inf", "nan" };
+    uint8_t cell[8] __attribute__((aligned(8)));
+    const char *p = r->at, *next;
+    p += p < r->end && (*p == '-' || *p == '+');
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        if (r->end - p >= 3 && strncasecmp(p, words[i], 3) == 0) {
+            if (!number_read_float(r, c->type->kind, cell))
+                return false;
+            column_push_fixed(c, cell);
+            return true;
+        }
+    double wide = number_double(r->at, r->end, &next);
+    float narrow = c->width == 4 ? number_float(r->at, r->end, &next) : 0;
+    if (next == r->at)
+        return text_fail_at(r, ERR_CANNOT_PARSE_NUMBER, r->at, 40, "Cannot read floating point value here: '%s'");
+    r->at = next;
+    column_push_fixed(c, c->width == 4 ? (const void *)&narrow : (const void *)&wide);
+    return true;
+}
+
 static bool from_text(struct text_reader *r, struct str text, struct column *c)
 {
     struct text_reader inner = *r;
@@ -153,7 +192,9 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
     enum type_kind kind = c->type->kind;
     inner.at = text.data;
     inner.end = text.data + text.len;
-    bool ok = type_is_integer(c->type) ? read_integer(&inner, c) : text_read_whole(&inner, c);
+    bool ok = type_is_integer(c->type)                       ? read_integer(&inner, c)
+              : kind == TYPE_FLOAT32 || kind == TYPE_FLOAT64 ? read_float(&inner, c)
+                                                             : text_read_whole(&inner, c);
     r->scratch = inner.scratch;
     r->field = inner.field;
     bool left = ok ? !text_eof(&inner) : r->err->code == ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE;
@@ -161,12 +202,12 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
         return true; /* the value was appended before its rest was looked at */
     if (ok && !left)
         return true;
-    if (c->type->nullable) { /* a text that is none becomes NULL */
+    if (c->type->nullable && kind != TYPE_BOOL) { /* a text that is none becomes NULL */
         column_truncate(c, rows);
         column_push_null(c);
         return true;
     }
-    if (!left)
+    if (!left || c->children_count > 0)
         return false;
     struct strbuf shown = { 0 };
     text_add_printable(&shown, text, 64);
@@ -309,8 +350,13 @@ static bool from_number(struct text_reader *r, const struct sql_value *v, struct
     case TYPE_DECIMAL:
         if (v->kind == VALUE_BOOL)
             return from_text(r, v->number.u != 0 ? STR("1") : STR("0"), c);
-        if (v->kind == VALUE_DATE || v->kind == VALUE_DATETIME)
-            return mismatch(r, c);
+        if (v->kind == VALUE_FLOAT && !isfinite(v->number.f))
+            return text_fail(r, ERR_DECIMAL_OVERFLOW, "Cannot convert infinity or NaN to decimal");
+        if (v->kind == VALUE_DATE || v->kind == VALUE_DATETIME) {
+            struct sql_value plain = *v;
+            plain.kind = VALUE_INT;
+            return from_text(r, sql_value_text(r, &plain, arena), c);
+        }
         return from_text(r, sql_value_text(r, v, arena), c);
     case TYPE_DATE:
     case TYPE_DATE32:
@@ -333,6 +379,10 @@ static bool from_number(struct text_reader *r, const struct sql_value *v, struct
     case TYPE_NOTHING:
         return mismatch(r, c);
     default:
+        if (v->kind == VALUE_FLOAT && !isfinite(v->number.f))
+            return text_fail(r, ERR_CANNOT_CONVERT_TYPE,
+                             "Unexpected inf or nan to integer conversion: from number to " STR_FMT,
+                             STR_ARG(c->type->text));
         push_integer(v, c);
         return true;
     }
@@ -354,6 +404,10 @@ static bool from_items(struct text_reader *r, const struct sql_value *v, struct 
         return refuse_compound(r, v, c);
     for (size_t i = 0; i < v->items_count; i++) {
         size_t child = kind == TYPE_ARRAY ? 0 : kind == TYPE_TUPLE ? i : i % 2;
+        if (kind == TYPE_ARRAY && v->items[i].kind == VALUE_NULL && !c->children[0].type->nullable && uniform(v))
+            return text_fail(r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
+                             "Cannot convert NULL value to non-Nullable type " STR_FMT,
+                             STR_ARG(c->children[0].type->text));
         if (!sql_value_convert(r, &v->items[i], &c->children[child], arena))
             return false;
     }

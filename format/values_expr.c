@@ -26,6 +26,7 @@ struct evaluation {
     const char *from;
     unsigned depth;
     bool used_volatile;
+    bool dry;         /* looking at the syntax only: names and types do not matter yet */
     bool odd_literal; /* true, 1_000 or 0b11 was read: the engine converts these, standing alone, in another way */
 };
 
@@ -73,7 +74,7 @@ static bool literal_number(struct evaluation *e, struct str text, struct sql_val
         return true;
     const char *next;
     *out = (struct sql_value){ .kind = VALUE_FLOAT, .number.f = number_double(digits, digits + len, &next) };
-    return next == digits + len || syntax_fail(e);
+    return (next == digits + len && isfinite(out->number.f)) || syntax_fail(e);
 }
 
 static bool illegal(struct evaluation *e, const char *function)
@@ -184,6 +185,8 @@ static bool cast(struct evaluation *e, const struct sql_value *v, struct str typ
 {
     const struct type *type;
     struct column column;
+    if (e->dry)
+        return true;
     if (!type_parse(type_text, e->arena, &type, e->r->err))
         return false;
     if (v->kind == VALUE_NULL) {
@@ -367,6 +370,8 @@ static int family(const struct sql_value *v)
 static bool make_array(struct evaluation *e, struct sql_value *items, size_t count, struct sql_value *out)
 {
     int common = 0;
+    if (e->dry)
+        return true;
     for (size_t i = 0; i < count; i++) {
         int f = family(&items[i]);
         if (f != 0 && common != 0 && f != common)
@@ -462,6 +467,8 @@ static const struct function {
 
 static bool call(struct evaluation *e, struct str name, struct sql_value *args, size_t count, struct sql_value *out)
 {
+    if (e->dry)
+        return true;
     for (size_t i = 0; i < ARRAY_COUNT(functions); i++) {
         const struct function *f = &functions[i];
         if (f->any_case ? !str_eq_nocase(name, str_of(f->name)) : !str_is(name, f->name))
@@ -571,6 +578,7 @@ static bool word(struct evaluation *e, struct token token, struct sql_value *out
                   { "true", { .kind = VALUE_BOOL, .number.u = 1 } },
                   { "false", { .kind = VALUE_BOOL, .number.u = 0 } },
                   { "inf", { .kind = VALUE_FLOAT, .number.f = HUGE_VAL } },
+                  { "infinity", { .kind = VALUE_FLOAT, .number.f = HUGE_VAL } },
                   { "nan", { .kind = VALUE_FLOAT, .number.f = (double)NAN } } };
     for (size_t i = 0; i < ARRAY_COUNT(words); i++)
         if (token_is_word(token, words[i].word)) {
@@ -578,8 +586,8 @@ static bool word(struct evaluation *e, struct token token, struct sql_value *out
             e->odd_literal |= out->kind == VALUE_BOOL;
             return true;
         }
-    return text_fail(e->r, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
-                     STR_ARG(str_sub(token.text, 0, 64)));
+    return e->dry || text_fail(e->r, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
+                               STR_ARG(str_sub(token.text, 0, 64)));
 }
 
 static bool bracket(struct evaluation *e, const char *close, struct sql_value *out)
@@ -604,6 +612,10 @@ static bool substitution(struct evaluation *e)
     struct token name = lexer_next(&e->lexer);
     if (name.kind != TOKEN_WORD || !lexer_take_symbol(&e->lexer, ":"))
         return syntax_fail(e);
+    if (e->dry) {
+        struct str type;
+        return (type_name(e, &type) && lexer_take_symbol(&e->lexer, "}")) || syntax_fail(e);
+    }
     return text_fail(e->r, ERR_UNKNOWN_QUERY_PARAMETER, "Substitution `" STR_FMT "` is not set",
                      STR_ARG(str_sub(name.text, 0, 64)));
 }
@@ -611,17 +623,21 @@ static bool substitution(struct evaluation *e)
 static bool primary(struct evaluation *e, struct sql_value *out)
 {
     struct token token = lexer_next(&e->lexer);
+    *out = (struct sql_value){ .kind = VALUE_NULL };
     switch (token.kind) {
     case TOKEN_NUMBER:
         return literal_number(e, token.text, out);
     case TOKEN_STRING:
         *out = of_string(STR_EMPTY);
+        e->odd_literal |= token.text.data[0] != '\'';
         return unquote(e, token, &out->text);
     case TOKEN_WORD:
         return word(e, token, out);
     case TOKEN_QUOTED_NAME:
-        return text_fail(e->r, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier " STR_FMT,
-                         STR_ARG(str_sub(token.text, 0, 64)));
+        if (token.text.len <= 2)
+            return syntax_fail(e);
+        return e->dry || text_fail(e->r, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier " STR_FMT,
+                                   STR_ARG(str_sub(token.text, 0, 64)));
     default:
         if (token_is_symbol(token, "("))
             return bracket(e, ")", out);
@@ -635,6 +651,8 @@ static bool primary(struct evaluation *e, struct sql_value *out)
 
 static bool negated(struct evaluation *e, struct sql_value *v)
 {
+    if (e->dry)
+        return true;
     if (v->kind == VALUE_FLOAT)
         v->number.f = -v->number.f;
     else if (v->kind == VALUE_UINT || v->kind == VALUE_INT || v->kind == VALUE_BOOL) {
@@ -657,12 +675,18 @@ static bool unary(struct evaluation *e, struct sql_value *out)
     }
     if (!primary(e, out) || (minus && !negated(e, out)))
         return false;
-    while (lexer_take_symbol(&e->lexer, "::")) {
+    for (;;) {
         struct str type;
-        if (!type_name(e, &type) || !cast(e, out, type, out))
-            return false;
+        if (lexer_take_symbol(&e->lexer, "::")) {
+            if (!type_name(e, &type) || !cast(e, out, type, out))
+                return false;
+        } else if (lexer_take_symbol(&e->lexer, ".")) { /* an element of a tuple, which nothing here is */
+            (void)lexer_next(&e->lexer);
+            if (!e->dry)
+                return illegal(e, "tupleElement");
+        } else
+            return true;
     }
-    return true;
 }
 
 /* ---- operators ---- */
@@ -688,6 +712,8 @@ static bool apply(struct evaluation *e, int level, struct str op, const struct s
                   struct sql_value *out)
 {
     struct sql_value both[2] = { *a, *b };
+    if (e->dry)
+        return true;
     switch (level) {
     case LEVEL_OR:
     case LEVEL_AND:
@@ -712,7 +738,7 @@ static bool evaluate(struct evaluation *e, int least, struct sql_value *out)
     if (lexer_take_word(&e->lexer, "NOT")) {
         if (!evaluate(e, LEVEL_NOT, out))
             return false;
-        if (!sql_value_is_number(out))
+        if (!e->dry && !sql_value_is_number(out))
             return illegal(e, "not");
         *out = of_uint(sql_value_float(out) == 0);
     } else if (!unary(e, out))
@@ -749,16 +775,33 @@ static bool fits(const struct sql_value *v, const struct column *c)
     return bits == 64 || v->number.u >> bits == 0;
 }
 
+/* A slip in the syntax is told before names or types that do not exist. */
+static bool look_at_syntax(struct evaluation *e, bool last)
+{
+    struct lexer start = e->lexer;
+    struct sql_value ignored = { .kind = VALUE_NULL };
+    e->dry = true;
+    bool ok = evaluate(e, 0, &ignored) && (ends_value(e, last) || syntax_fail(e));
+    e->dry = false;
+    e->depth = 0;
+    e->lexer = start;
+    return ok;
+}
+
 static bool finish(struct evaluation *e, struct column *c, bool last, enum values_result *result)
 {
     const struct format_settings *s = e->r->settings;
     struct sql_value v;
     struct lexer first = e->lexer;
     (void)lexer_next(&first);
+    if (!look_at_syntax(e, last))
+        return false;
     if (!evaluate(e, 0, &v))
         return false;
     if (e->odd_literal && first.at == e->lexer.at) { /* one token */
         enum type_kind kind = c->type->kind;
+        if (v.kind == VALUE_STRING && (type_is_integer(c->type) || kind == TYPE_DECIMAL))
+            return text_fail(e->r, ERR_TYPE_MISMATCH, "Cannot convert string to type " STR_FMT, STR_ARG(c->type->text));
         if (!fits(&v, c))
             v.kind = VALUE_NULL;
         else if (kind == TYPE_UUID || kind == TYPE_IPV6)

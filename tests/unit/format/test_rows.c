@@ -1,0 +1,379 @@
+/* The frame of the row formats: columns, defaults, tolerance, places of errors, and a block that is as it was after a
+ * failure. What each format takes is in tests/cases/formats. */
+#include "support/cmocka_all.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "format/defaults.h"
+#include "format/rows.h"
+#include "format/text_value.h"
+#include "support/guarded.h"
+
+struct bench {
+    struct schema *schema;
+    struct block block;
+    struct format_settings settings;
+    struct rng_seeded rng;
+    size_t columns[16], count;
+    struct rows_report report;
+    struct err err;
+};
+
+/* "a Int32", "b Int32 DEFAULT 5". */
+static void bench_init(struct bench *b, const char *const *columns, size_t count)
+{
+    struct arena *arena = arena_new(4096);
+    struct schema_column *list = ARENA_ARRAY(arena, struct schema_column, count);
+    struct err err;
+    for (size_t i = 0; i < count; i++) {
+        struct str rest = str_of(columns[i]), name;
+        ptrdiff_t equals = str_find(rest, STR(" DEFAULT "));
+        assert_true(str_cut(&rest, ' ', &name));
+        struct str type = equals < 0 ? rest : str_sub(rest, 0, (size_t)equals - name.len - 1);
+        list[i] = (struct schema_column){ .name = name };
+        if (!type_parse(type, arena, &list[i].type, &err))
+            fail_msg("%s: %s", columns[i], err.text);
+        if (equals < 0)
+            continue;
+        list[i].default_kind = DEFAULT_DEFAULT;
+        if (!default_parse(str_from(str_of(columns[i]), (size_t)equals + 9), list[i].type, arena, &list[i].default_expr,
+                           &list[i].default_text, &err))
+            fail_msg("%s: %s", columns[i], err.text);
+    }
+    *b = (struct bench){ .settings = *format_settings_default() };
+    b->schema = schema_new(arena, list, count, 1);
+    rng_seeded_init(&b->rng, 1);
+    block_init(&b->block, count);
+    for (size_t i = 0; i < count; i++) {
+        column_init(&b->block.columns[i], list[i].type);
+        b->block.names[i] = list[i].name;
+    }
+    assert_true(rows_resolve_columns(b->schema, NULL, 0, false, b->columns, &b->count, &err));
+}
+
+static void bench_fini(struct bench *b)
+{
+    block_fini(&b->block);
+    schema_unref(b->schema);
+}
+
+static const struct row_format *format_of(const char *name)
+{
+    const struct row_format *format;
+    struct err err;
+    if (!row_format_find(str_of(name), &format, &err))
+        fail_msg("%s", err.text);
+    return format;
+}
+
+static bool parse(struct bench *b, const char *format, const char *body)
+{
+    struct rows_target target = { .schema = b->schema,
+                                  .columns = b->columns,
+                                  .columns_count = b->count,
+                                  .settings = &b->settings,
+                                  .wall_ns = INT64_C(1796056898000000000),
+                                  .rng = &b->rng.rng };
+    return rows_parse(format_of(format), guarded(body), &target, &b->block, &b->report, &b->err);
+}
+
+/* All rows as TSV, lines between bars. */
+static const char *shown(struct bench *b)
+{
+    static char text[2048];
+    struct strbuf out = { 0 };
+    for (size_t row = 0; row < b->block.rows; row++)
+        for (size_t i = 0; i < b->block.columns_count; i++) {
+            text_value_print(&b->block.columns[i], row, TEXT_ESCAPED, &b->settings, &out);
+            strbuf_add_char(&out, i + 1 == b->block.columns_count ? '|' : ' ');
+        }
+    snprintf(text, sizeof text, "%s", strbuf_cstr(&out));
+    strbuf_fini(&out);
+    return text;
+}
+
+static void a_failing_insert_leaves_no_row_behind(void **state)
+{
+    static const char *const columns[] = {
+        "a Int32",          "b String", "c Array(Array(String))", "m Map(String, Int32)", "t Tuple(x Int32, y String)",
+        "n Nullable(Int32)"
+    };
+    static const struct {
+        const char *format, *body;
+    } bad[] = {
+        { "JSONEachRow", "{\"a\":1,\"b\":\"x\",\"c\":[[\"p\"],[\"q\"" },
+        { "JSONEachRow", "{\"a\":1}\n{\"m\":{\"k\":1,\"l\":}}\n{\"t\":{\"x\":1,\"y\":[}}" },
+        { "JSONEachRow", "{\"t\":{\"y\":\"z\",\"x\":\"no\"}}" },
+        { "JSONEachRow", "{\"c\":[[\"a\"],[null,3]],\"n\":null,\"a\":\"x\"}" },
+        { "TSV", "1\tx\t[['a'],['b\n" },
+        { "TSV", "1\tx\t[]\t{'a':1,'b':x}\t(1,'y')\t2\n" },
+        { "CSV", "1,x,\"[['a']]\",{},1,y,z\n" },
+        { "Values", "(1,'x',[['a']],{'k':1},(1,'y'),2),(1,'x',[['a'],5],{},(1,'y'),2)" },
+        { "JSONCompactEachRow", "[1,\"x\",[],{},{\"x\":1},2]\n[1,\"x\",[[\"y\"]],{\"k\":1},{\"x\":1},\"z\"]" },
+    };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    assert_true(
+        parse(&b, "JSONEachRow",
+              "{\"a\":7,\"b\":\"keep\",\"c\":[[\"k\"],[]],\"m\":{\"q\":1},\"t\":{\"x\":1,\"y\":\"w\"},\"n\":3}"));
+    for (size_t i = 0; i < ARRAY_COUNT(bad); i++) {
+        if (parse(&b, bad[i].format, bad[i].body))
+            fail_msg("%s takes %s", bad[i].format, bad[i].body);
+        assert_int_equal(b.block.rows, 1);
+        for (size_t column = 0; column < b.block.columns_count; column++)
+            assert_int_equal(b.block.columns[column].rows, 1);
+        assert_int_equal(b.block.columns[2].children[0].rows, 2);
+        assert_int_equal(b.block.columns[3].children[1].rows, 1);
+        assert_string_equal(shown(&b), "7 keep [['k'],[]] {'q':1} (1,'w') 3|");
+        assert_int_equal(b.report.rows, 0);
+    }
+    assert_true(parse(&b, "TSV", "8\tmore\t[]\t{}\t(2,'v')\t\\N\n"));
+    assert_string_equal(shown(&b), "7 keep [['k'],[]] {'q':1} (1,'w') 3|8 more [] {} (2,'v') \\N|");
+    bench_fini(&b);
+}
+
+static void errors_name_row_and_column(void **state)
+{
+    static const char *const columns[] = { "alpha Int32", "beta UUID" };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    assert_false(parse(&b, "JSONEachRow", "{\"alpha\":1}\n{\"alpha\":2,\"beta\":\"x\"}"));
+    assert_int_equal(b.err.code, ERR_CANNOT_PARSE_UUID);
+    assert_int_equal(b.report.error_row, 2);
+    assert_string_equal(b.report.error_column, "beta");
+    assert_non_null(strstr(b.err.text, "(at row 2)"));
+    assert_non_null(strstr(b.err.text, "beta"));
+    assert_false(parse(&b, "CSV", "1,61f0c404-5cb3-11e7-907b-a6006ad3dba0\nx\n"));
+    assert_int_equal(b.report.error_row, 2);
+    assert_false(parse(&b, "TSVWithNames", "alpha\talpha\n"));
+    assert_int_equal(b.report.error_row, 0);
+    assert_non_null(strstr(b.err.text, "while reading header"));
+    bench_fini(&b);
+}
+
+static void hostile_text_is_cut_and_made_printable_in_errors(void **state)
+{
+    static const char *const columns[] = { "a Int32" };
+    char body[4096];
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, 1);
+    memset(body, '\x1b', sizeof body);
+    body[sizeof body - 1] = '\0';
+    assert_false(parse(&b, "TSV", body));
+    assert_true(strlen(b.err.text) < sizeof b.err.text);
+    assert_null(strchr(b.err.text, '\x1b'));
+    bench_fini(&b);
+}
+
+static void left_out_columns_take_their_default(void **state)
+{
+    static const char *const columns[] = { "a Int32", "b Int32 DEFAULT a + 1", "c String DEFAULT 'c'", "d Enum8('y' = 2, 'x' = 1)",
+                                           "e Nullable(Int32) DEFAULT 9" };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    assert_true(parse(&b, "JSONEachRow", "{\"a\":1} {\"a\":2,\"b\":null,\"e\":null} {\"c\":\"z\"}"));
+    assert_string_equal(shown(&b), "1 2 c x 9|2 3 c x \\N|0 1 z x 9|");
+    assert_false(b.report.used_volatile);
+    bench_fini(&b);
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    b.settings.input_format_defaults_for_omitted_fields = false;
+    assert_true(parse(&b, "JSONEachRow", "{\"a\":1}"));
+    assert_string_equal(shown(&b), "1 0  x \\N|");
+    bench_fini(&b);
+}
+
+static void defaults_may_name_later_columns(void **state)
+{
+    static const char *const columns[] = { "a Int32 DEFAULT b + 1", "b Int32 DEFAULT c + 1", "c Int32 DEFAULT 5" };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    assert_true(parse(&b, "JSONEachRow", "{} {\"b\":1}"));
+    assert_string_equal(shown(&b), "7 6 5|2 1 5|");
+    bench_fini(&b);
+}
+
+static void a_default_that_differs_each_time_is_reported(void **state)
+{
+    static const char *const columns[] = { "a Int32", "t DateTime DEFAULT now()" };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    assert_true(parse(&b, "JSONEachRow", "{\"a\":1,\"t\":5}"));
+    assert_false(b.report.used_volatile);
+    assert_true(parse(&b, "JSONEachRow", "{\"a\":1}"));
+    assert_true(b.report.used_volatile);
+    assert_true(parse(&b, "Values", "(1, now())"));
+    assert_true(b.report.used_volatile);
+    bench_fini(&b);
+}
+
+static void unknown_fields_are_counted_or_refused(void **state)
+{
+    static const char *const columns[] = { "a Int32" };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, 1);
+    assert_true(parse(&b, "JSONEachRow", "{\"a\":1,\"x\":[{\"y\":\"}\"}]} {\"z\":1,\"a\":2}"));
+    assert_int_equal(b.report.fields_skipped, 2);
+    assert_true(parse(&b, "CSVWithNames", "q,a\n5,6\n7,8\n"));
+    assert_int_equal(b.report.fields_skipped, 2);
+    b.settings.input_format_skip_unknown_fields = false;
+    assert_false(parse(&b, "JSONEachRow", "{\"a\":1,\"x\":1}"));
+    assert_int_equal(b.err.code, ERR_INCORRECT_DATA);
+    bench_fini(&b);
+}
+
+static void errors_within_the_tolerance_are_passed_over(void **state)
+{
+    static const char *const columns[] = { "a Int32", "b Array(String)" };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    b.settings.input_format_allow_errors_num = 2;
+    assert_true(
+        parse(&b, "JSONEachRow", "{\"a\":1}\n{\"a\":2,\"b\":[\"x\",}\n{\"a\":\"?\"}\n{\"a\":4,\"b\":[\"y\"]}\n"));
+    assert_int_equal(b.report.rows, 2);
+    assert_int_equal(b.report.rows_skipped, 2);
+    assert_string_equal(shown(&b), "1 []|4 ['y']|");
+    assert_false(parse(&b, "TSV", "x\t[]\ny\t[]\nz\t[]\n1\t[]\n"));
+    assert_int_equal(b.block.rows, 2);
+    bench_fini(&b);
+}
+
+static void nested_columns_agree_in_length(void **state)
+{
+    static const char *const columns[] = { "n.x Array(Int32)", "n.y Array(String)", "k Int32" };
+    struct bench b;
+    struct err err;
+    struct str list[] = { { "k", 1 }, { "n.x", 3 } };
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    assert_false(parse(&b, "JSONEachRow", "{\"n.x\":[1,2],\"n.y\":[\"a\"]}"));
+    assert_int_equal(b.err.code, ERR_SIZES_OF_ARRAYS_DONT_MATCH);
+    b.settings.input_format_import_nested_json = true;
+    assert_true(parse(&b, "JSONEachRow", "{\"n\":{\"x\":[1,2],\"y\":[\"a\",\"b\"]}}"));
+    assert_true(rows_resolve_columns(b.schema, list, 2, false, b.columns, &b.count, &err));
+    assert_true(parse(&b, "JSONEachRow", "{\"n.x\":[7,8]}")); /* what is not listed follows */
+    assert_string_equal(shown(&b), "[1,2] ['a','b'] 0|[7,8] ['',''] 0|");
+    bench_fini(&b);
+}
+
+static void column_lists_are_checked(void **state)
+{
+    static const char *const columns[] = { "a Int32", "b Int32" };
+    struct bench b;
+    struct err err;
+    struct str twice[] = { { "a", 1 }, { "a", 1 } }, unknown[] = { { "z", 1 } };
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    assert_false(rows_resolve_columns(b.schema, twice, 2, false, b.columns, &b.count, &err));
+    assert_int_equal(err.code, ERR_DUPLICATE_COLUMN);
+    assert_false(rows_resolve_columns(b.schema, unknown, 1, false, b.columns, &b.count, &err));
+    assert_int_equal(err.code, ERR_NO_SUCH_COLUMN_IN_TABLE);
+    bench_fini(&b);
+}
+
+static void framing_refuses_torn_json_only(void **state)
+{
+    static const struct {
+        const char *body;
+        int code;
+    } cases[] = {
+        { "", 0 },
+        { "{\"a\":1}", 0 },
+        { "[{\"a\":\"}{\"}]", 0 },
+        { "{\"a\":\"\\\"\"}", 0 },
+        { "{\"b\":{\"x\":[}}", 0 }, /* what becomes a String need not pair up */
+        { "{\"b\":[{]}", 0 },
+        { "hello", 0 }, /* not torn, only wrong */
+        { "{\"a\":1", 33 },
+        { "{\"a\":1}\n{\"a\"", 33 },
+        { "{\"a\":\"x", 26 },
+        { "{\"a\":\"x\\", 26 },
+        { "[{\"a\":1},", 27 },
+        { "{\"a\":[1,2", 27 },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct err err = { 0 };
+        bool ok = rows_check_framing(format_of("JSONEachRow"), guarded(cases[i].body), &err);
+        if (ok != (cases[i].code == 0) || (!ok && (int)err.code != cases[i].code))
+            fail_msg("%s: %d %s", cases[i].body, (int)err.code, err.text);
+    }
+}
+
+static void formats_are_found_by_every_name(void **state)
+{
+    struct err err;
+    const struct row_format *format;
+    (void)state;
+    assert_string_equal(row_format_name(format_of("tsv")), "TabSeparated");
+    assert_string_equal(row_format_name(format_of("NDJSON")), "JSONEachRow");
+    assert_true(row_format_joinable(format_of("JSONEachRow")));
+    assert_false(row_format_joinable(format_of("CSVWithNames")));
+    assert_false(row_format_find(STR("JSONEachRwo"), &format, &err));
+    assert_int_equal(err.code, ERR_UNKNOWN_FORMAT);
+    assert_non_null(strstr(err.text, "JSONEachRow"));
+    assert_false(row_format_find(STR("Pretty"), &format, &err));
+    assert_int_equal(err.code, ERR_FORMAT_IS_NOT_SUITABLE_FOR_INPUT);
+}
+
+/* Every prefix of a body is taken or refused, and nothing is read past its end. */
+static void every_prefix_is_safe(void **state)
+{
+    static const char *const columns[] = { "a Int32", "b String", "c Array(Float64)", "d DateTime64(3)",
+                                           "m Map(String, UUID)" };
+    static const struct {
+        const char *format, *body;
+    } cases[] = {
+        { "JSONEachRow",
+          "{\"a\":-12345678901,\"b\":\"\\u00e9\\ud83d\\ude00\",\"c\":[1e5,null,\"nan\"],"
+          "\"d\":\"2024-02-29T10:11:12.345+01:00\",\"m\":{\"k\":\"61f0c404-5cb3-11e7-907b-a6006ad3dba0\"}}" },
+        { "TSV",
+          "1\ta\\x41\\tb\t[1.5,-inf]\tThu, 29 Feb 2024 10:11:12 GMT\t{'k':'61f0c404-5cb3-11e7-907b-a6006ad3dba0'}\n" },
+        { "CSV", "1,\"a\"\"b\",\"[1,2]\",2024-02-29 10:11:12,\"{'k':'61f0c404-5cb3-11e7-907b-a6006ad3dba0'}\"\r\n" },
+        { "Values", "(1+2, concat('a', x'41'), [1, 2.5], now64(3), map('k', generateUUIDv4())), "
+                    "(-5, 'q\\'', [], 'x', {})" },
+        { "TSKV", "a=1\tb=\\x\tc=[1]\nb=2\n" },
+        { "JSONCompactEachRowWithNames", "[\"a\",\"c\"]\n[1,[2]]\n" },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++)
+        for (size_t len = strlen(cases[i].body) + 1; len-- > 0;) {
+            char body[512];
+            struct bench b;
+            bench_init(&b, columns, ARRAY_COUNT(columns));
+            memcpy(body, cases[i].body, len);
+            body[len] = '\0';
+            if (!parse(&b, cases[i].format, body))
+                assert_int_equal(b.block.columns[2].children[0].rows, 0);
+            bench_fini(&b);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_failing_insert_leaves_no_row_behind),
+        cmocka_unit_test(errors_name_row_and_column),
+        cmocka_unit_test(hostile_text_is_cut_and_made_printable_in_errors),
+        cmocka_unit_test(left_out_columns_take_their_default),
+        cmocka_unit_test(defaults_may_name_later_columns),
+        cmocka_unit_test(a_default_that_differs_each_time_is_reported),
+        cmocka_unit_test(unknown_fields_are_counted_or_refused),
+        cmocka_unit_test(errors_within_the_tolerance_are_passed_over),
+        cmocka_unit_test(nested_columns_agree_in_length),
+        cmocka_unit_test(column_lists_are_checked),
+        cmocka_unit_test(framing_refuses_torn_json_only),
+        cmocka_unit_test(formats_are_found_by_every_name),
+        cmocka_unit_test(every_prefix_is_safe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
