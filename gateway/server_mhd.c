@@ -161,10 +161,46 @@ static void conn_opened(struct server *server, struct MHD_Connection *connection
     *socket_context = conn;
 }
 
+/* --- requests of a connection ------------------------------------------------------------------------------------ */
+
+static struct request *request_take(struct server *server)
+{
+    if (list_empty(&server->spare))
+        return request_new(&server->home);
+    struct request *request = LIST_ENTRY(server->spare.next, struct request, link);
+    list_remove(&request->link);
+    server->spare_count--;
+    request_recycle(request);
+    return request;
+}
+
+static void request_give(struct server *server, struct request *request)
+{
+    if (server->spare_count < SPARE_MAX && arena_bytes(request->arena) < 65536 &&
+        atomic_load_explicit(&request->refs, memory_order_acquire) == 1) {
+        list_push_front(&server->spare, &request->link);
+        server->spare_count++;
+    } else {
+        request_unref(request);
+    }
+}
+
+/* The exchange is over, or ended before the handler ever heard of it (the library then tells nobody). */
+static void conn_drop_request(struct server *server, struct conn *conn)
+{
+    struct request *request = conn->request;
+    if (request == NULL)
+        return;
+    must(list_empty(&request->link)); /* not parked: the library only ends what was resumed */
+    conn->request = NULL;
+    request_finish(request);
+    request_give(server, request);
+}
+
 /* The descriptor is closed right after: the kernel takes it out of our epoll set. */
 static void conn_closed(struct server *server, struct conn *conn)
 {
-    must(conn->request == NULL);
+    conn_drop_request(server, conn);
     list_remove(&conn->link);
     server->connections--;
     atomic_fetch_sub_explicit(&server->gateway->connections, 1, memory_order_relaxed);
@@ -192,33 +228,12 @@ static struct conn *conn_of(struct MHD_Connection *connection)
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-static struct request *request_take(struct server *server)
-{
-    if (list_empty(&server->spare))
-        return request_new(&server->home);
-    struct request *request = LIST_ENTRY(server->spare.next, struct request, link);
-    list_remove(&request->link);
-    server->spare_count--;
-    request_recycle(request);
-    return request;
-}
-
-static void request_give(struct server *server, struct request *request)
-{
-    if (server->spare_count < SPARE_MAX && arena_bytes(request->arena) < 65536 &&
-        atomic_load_explicit(&request->refs, memory_order_acquire) == 1) {
-        list_push_front(&server->spare, &request->link);
-        server->spare_count++;
-    } else {
-        request_unref(request);
-    }
-}
-
 /* The request line has been read: a request begins, and the library hands this pointer to every later call. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     struct server *server = context;
     struct conn *conn = conn_of(connection);
+    conn_drop_request(server, conn);
     struct request *request = request_take(server);
     request_target(request, str_of(target));
     request->connection = connection;
@@ -538,16 +553,14 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         server->in_flight_count--;
         metric_series_set(server->in_flight, (double)server->in_flight_count);
     }
-    must(list_empty(&request->link)); /* not parked: the library only ends what was resumed */
     if (conn->ready != NULL)
         list_push_front(&server->ready[conn->ready->preset], &conn->ready->link);
     conn->ready = NULL;
-    conn->request = NULL;
+    must(conn->request == request);
+    conn_drop_request(server, conn);
     conn->phase = CONN_HEAD;
     conn->deadline_ns = server->home.now_ns + config->http_idle_timeout + config->http_header_timeout;
     *state = NULL;
-    request_finish(request);
-    request_give(server, request);
 }
 
 /* --- the loop ----------------------------------------------------------------------------------------------------- */
