@@ -1,10 +1,15 @@
-/* limit_mhd.c: the limit that the gateway is measured against: libmicrohttpd reading and discarding the same bodies.
+/* limit_mhd.c: the limit that the gateway is measured against: libmicrohttpd reading and discarding the same bodies,
+ * and as little else as can be.
  *
- *   limit_mhd --port P [--threads 2] [--pool 32768] [--suspend] [--wait-ms N]
+ *   limit_mhd [--port P] [--port-file FILE] [--threads 2] [--pool BYTES] [--header 'Name: value']...
+ *             [--suspend [--wait-ms 20] [--resume-at N]]
  *
- * The same loop as the gateway's: daemons without a thread of their own on SO_REUSEPORT sockets, each driven by
- * MHD_run. With --suspend each request is suspended and resumed --wait-ms later (all that wait in one burst), which is
- * what waiting costs the library. Answers 200 with an empty body. Prints "port=N" once it listens; ends on SIGTERM. */
+ * The loop is the gateway's: a thread for each daemon, the daemons on SO_REUSEPORT sockets without a thread of their
+ * own, driven by MHD_run when their epoll descriptor or our eventfd is ready. The answer is 200 with an empty body and
+ * the headers given, one response for all requests. With --suspend a request is suspended, and another thread resumes
+ * all that wait in one burst, as a flush would: --wait-ms after the first of them came, or when --resume-at wait.
+ *
+ * Prints "port=N" once it listens (and writes "data=N" to the port file); ends on SIGTERM. */
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -15,71 +20,89 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/list.h"
 #include "base/must.h"
-#include "base/str.h"
+#include "base/sync.h"
 
-enum { THREADS_MAX = 16, EVENTS = 64 };
+enum { THREADS_MAX = 16, HEADERS_MAX = 32, EVENTS = 64, CONNECTIONS_MAX = 20000 };
 
 static struct options {
-    uint64_t port, threads, pool, wait_ms;
+    uint64_t port, threads, pool, wait_ms, resume_at;
+    const char *port_file;
+    const char *headers[HEADERS_MAX];
+    size_t headers_count;
     bool suspend;
-} options = { 0, 2, 32768, 50, false };
+} options = { .threads = 2, .pool = 32768, .wait_ms = 20 };
 
 struct waiter {
     struct list link;
     struct MHD_Connection *connection;
-    bool body_seen, resumed;
+    bool resumed;
 };
 
 struct listener {
     struct MHD_Daemon *daemon;
-    struct list waiting;
-    uint64_t resume_ns; /* when all that wait go back; 0: nobody waits */
+    struct MHD_Response *response;
+    int event_fd;
     pthread_t thread;
 };
 
-static enum MHD_Result answer(struct MHD_Connection *connection)
+static struct listener listeners[THREADS_MAX];
+
+static struct parking { /* requests that are suspended; lock guards the rest */
+    struct mutex lock;
+    struct cond changed;
+    struct list waiters;
+    uint64_t count, first_ns; /* when the oldest came */
+} parking;
+
+/* ---- requests ---- */
+
+/* The resumer takes the lock before it resumes: nobody is resumed before he is suspended. */
+static void park(struct waiter *waiter)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
-    must(response != NULL);
-    enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_OK, response);
-    MHD_destroy_response(response);
-    return result;
+    mutex_lock(&parking.lock);
+    MHD_suspend_connection(waiter->connection);
+    list_push_back(&parking.waiters, &waiter->link);
+    if (parking.count++ == 0)
+        parking.first_ns = clock_mono_ns(clock_real());
+    if (parking.count == 1 || parking.count == options.resume_at)
+        cond_signal(&parking.changed);
+    mutex_unlock(&parking.lock);
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *data, size_t *data_bytes, void **state)
 {
+    static char seen;
     struct listener *listener = context;
-    struct waiter *waiter = *state;
     (void)url;
     (void)method;
     (void)version;
     (void)data;
-    if (waiter == NULL) {
-        waiter = NEW(struct waiter);
-        list_init(&waiter->link);
-        waiter->connection = connection;
-        *state = waiter;
+    if (*state == NULL) {
+        struct waiter *waiter = options.suspend ? NEW(struct waiter) : NULL;
+        if (waiter != NULL)
+            waiter->connection = connection;
+        *state = waiter != NULL ? (void *)waiter : &seen;
         return MHD_YES;
     }
     if (*data_bytes > 0) {
         *data_bytes = 0;
         return MHD_YES;
     }
-    if (!options.suspend || waiter->resumed)
-        return answer(connection);
-    MHD_suspend_connection(connection);
-    list_push_back(&listener->waiting, &waiter->link);
-    if (listener->resume_ns == 0)
-        listener->resume_ns = clock_mono_ns(clock_real()) + options.wait_ms * NS_PER_MS;
-    return MHD_YES;
+    if (options.suspend && !((struct waiter *)*state)->resumed) {
+        park(*state);
+        return MHD_YES;
+    }
+    return MHD_queue_response(connection, MHD_HTTP_OK, listener->response);
 }
 
 static void on_completed(void *context, struct MHD_Connection *connection, void **state,
@@ -88,50 +111,88 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     (void)context;
     (void)connection;
     (void)why;
-    free(*state);
+    if (options.suspend)
+        free(*state);
     *state = NULL;
 }
 
-static void resume_all(struct listener *listener)
+/* ---- threads ---- */
+
+/* Waits for a burst to be due and takes it into `burst`. */
+static void take_burst(struct list *burst)
 {
-    LIST_EACH_SAFE (node, &listener->waiting) {
-        struct waiter *waiter = LIST_ENTRY(node, struct waiter, link);
-        list_remove(node);
-        waiter->resumed = true;
-        MHD_resume_connection(waiter->connection);
+    mutex_lock(&parking.lock);
+    for (;;) {
+        uint64_t due_ns = parking.count == 0 ? UINT64_MAX : parking.first_ns + options.wait_ms * NS_PER_MS;
+        bool full = options.resume_at > 0 && parking.count >= options.resume_at;
+        if (full || due_ns <= clock_mono_ns(clock_real()))
+            break;
+        (void)cond_wait_until(&parking.changed, &parking.lock, due_ns);
     }
-    listener->resume_ns = 0;
+    list_splice(burst, &parking.waiters);
+    parking.count = 0;
+    mutex_unlock(&parking.lock);
 }
 
-static int wait_ms(const struct listener *listener)
+static void *resumer_main(void *context)
 {
-    MHD_UNSIGNED_LONG_LONG library_ms;
-    int ms = -1;
-    if (MHD_get_timeout(listener->daemon, &library_ms) == MHD_YES)
-        ms = (int)MIN(library_ms, 60000ull);
-    if (listener->resume_ns != 0) {
-        uint64_t now_ns = clock_mono_ns(clock_real());
-        int left = listener->resume_ns <= now_ns ? 0 : (int)((listener->resume_ns - now_ns) / NS_PER_MS + 1);
-        ms = ms < 0 ? left : MIN(ms, left);
+    (void)context;
+    for (;;) {
+        struct list burst;
+        list_init(&burst);
+        take_burst(&burst);
+        LIST_EACH_SAFE (node, &burst) {
+            struct waiter *waiter = LIST_ENTRY(node, struct waiter, link);
+            list_remove(node);
+            waiter->resumed = true;
+            MHD_resume_connection(waiter->connection); /* its listener may free the waiter from here on */
+        }
+        for (uint64_t i = 0; i < options.threads; i++)
+            must(eventfd_write(listeners[i].event_fd, 1) == 0);
     }
-    return ms;
+    return NULL;
+}
+
+static void epoll_add(int epoll_fd, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+    must(epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0);
+}
+
+static int wait_ms(struct MHD_Daemon *daemon)
+{
+    MHD_UNSIGNED_LONG_LONG ms;
+    return MHD_get_timeout(daemon, &ms) == MHD_YES ? (int)MIN(ms, 60000ull) : -1;
 }
 
 static void *listener_main(void *context)
 {
     struct listener *listener = context;
-    struct epoll_event event = { .events = EPOLLIN }, events[EVENTS];
+    struct epoll_event events[EVENTS];
     int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(listener->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    must(epoll_fd >= 0 && info != NULL && epoll_ctl(epoll_fd, EPOLL_CTL_ADD, info->epoll_fd, &event) == 0);
+    must(epoll_fd >= 0 && info != NULL);
+    epoll_add(epoll_fd, info->epoll_fd);
+    epoll_add(epoll_fd, listener->event_fd);
     for (;;) {
-        int count = epoll_wait(epoll_fd, events, EVENTS, wait_ms(listener));
+        int count = epoll_wait(epoll_fd, events, EVENTS, wait_ms(listener->daemon));
         must(count >= 0 || errno == EINTR);
-        if (listener->resume_ns != 0 && clock_mono_ns(clock_real()) >= listener->resume_ns)
-            resume_all(listener);
-        MHD_run(listener->daemon);
+        for (int i = 0; i < count; i++) {
+            eventfd_t value;
+            if (events[i].data.fd == listener->event_fd)
+                (void)eventfd_read(listener->event_fd, &value);
+        }
+        must(MHD_run(listener->daemon) == MHD_YES);
     }
     return NULL;
+}
+
+/* ---- start ---- */
+
+static _Noreturn void fail(const char *what, const char *why)
+{
+    fprintf(stderr, "limit_mhd: %s: %s\n", what, why);
+    exit(1);
 }
 
 static int listen_on(uint16_t *port)
@@ -141,64 +202,99 @@ static int listen_on(uint16_t *port)
                                    .sin_addr = { htonl(INADDR_LOOPBACK) } };
     socklen_t len = sizeof(address);
     int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    must(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) == 0);
-    if (bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, 4096) != 0) {
-        fprintf(stderr, "limit_mhd: cannot listen on port %u: %s\n", *port, strerror(errno));
-        exit(1);
-    }
-    must(getsockname(fd, (struct sockaddr *)&address, &len) == 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one)) != 0 ||
+        bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, 4096) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &len) != 0)
+        fail("listen", strerror(errno));
     *port = ntohs(address.sin_port);
     return fd;
 }
 
-static void start(struct listener *listener, uint16_t *port)
+static struct MHD_Response *make_response(void)
 {
-    list_init(&listener->waiting);
-    listener->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, listener, MHD_OPTION_LISTEN_SOCKET,
-        listen_on(port), MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)options.pool, MHD_OPTION_CONNECTION_LIMIT, 20000u,
-        MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
-    must(listener->daemon != NULL);
-    must(pthread_create(&listener->thread, NULL, listener_main, listener) == 0);
+    struct MHD_Response *response = MHD_create_response_from_buffer(0, (void *)(uintptr_t) "", MHD_RESPMEM_PERSISTENT);
+    must(response != NULL);
+    for (size_t i = 0; i < options.headers_count; i++) {
+        struct str value = str_of(options.headers[i]), name;
+        (void)str_cut(&value, ':', &name);
+        char *name_text = mem_zalloc(name.len + 1), *value_text = mem_zalloc(value.len + 1);
+        memcpy(name_text, name.data, name.len);
+        value = str_trim(value);
+        memcpy(value_text, value.data, value.len);
+        if (MHD_add_response_header(response, name_text, value_text) != MHD_YES)
+            fail("bad --header", options.headers[i]);
+        free(name_text);
+        free(value_text);
+    }
+    return response;
 }
 
-static uint64_t number(const char *text)
+static void start(struct listener *listener, uint16_t *port)
 {
-    uint64_t value = 0;
-    if (text == NULL || !str_to_u64(str_of(text), &value)) {
-        fprintf(stderr, "limit_mhd: a number is missing\n");
-        exit(2);
-    }
-    return value;
+    listener->response = make_response();
+    listener->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    listener->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, listener,
+                                        MHD_OPTION_LISTEN_SOCKET, listen_on(port), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                        (size_t)options.pool, MHD_OPTION_CONNECTION_LIMIT,
+                                        (unsigned int)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, 30u,
+                                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+    if (listener->event_fd < 0 || listener->daemon == NULL)
+        fail("start a daemon", strerror(errno));
+}
+
+static void write_port_file(uint16_t port)
+{
+    char text[32];
+    struct err err;
+    const char *slash = strrchr(options.port_file, '/');
+    char *dir = slash == NULL ? mem_strdup(".") : mem_strdup(options.port_file);
+    if (slash != NULL)
+        dir[slash - options.port_file] = '\0';
+    snprintf(text, sizeof(text), "data=%u\n", port);
+    if (!fs_write_durably(fs_posix(), dir, slash == NULL ? options.port_file : slash + 1, str_of(text), true, &err))
+        fail("--port-file", err.text);
+    free(dir);
+}
+
+static uint64_t *number_option(const char *name)
+{
+    return strcmp(name, "--port") == 0        ? &options.port
+           : strcmp(name, "--threads") == 0   ? &options.threads
+           : strcmp(name, "--pool") == 0      ? &options.pool
+           : strcmp(name, "--wait-ms") == 0   ? &options.wait_ms
+           : strcmp(name, "--resume-at") == 0 ? &options.resume_at
+                                              : NULL;
 }
 
 static void read_options(char **argv)
 {
     for (; *argv != NULL; argv++) {
+        uint64_t *number = number_option(*argv);
         if (strcmp(*argv, "--suspend") == 0) {
             options.suspend = true;
             continue;
         }
-        uint64_t *target = strcmp(*argv, "--port") == 0      ? &options.port
-                           : strcmp(*argv, "--threads") == 0 ? &options.threads
-                           : strcmp(*argv, "--pool") == 0    ? &options.pool
-                           : strcmp(*argv, "--wait-ms") == 0 ? &options.wait_ms
-                                                             : NULL;
-        if (target == NULL) {
-            fprintf(stderr, "limit_mhd: unknown option %s\n", *argv);
-            exit(2);
-        }
-        *target = number(*++argv);
+        const char *name = *argv++;
+        if (*argv == NULL)
+            fail(name, "unknown, or its value is missing");
+        if (number != NULL && str_to_u64(str_of(*argv), number))
+            continue;
+        if (strcmp(name, "--port-file") == 0)
+            options.port_file = *argv;
+        else if (strcmp(name, "--header") == 0 && options.headers_count < HEADERS_MAX)
+            options.headers[options.headers_count++] = *argv;
+        else
+            fail(name, "unknown, or its value is no number");
     }
     options.threads = MIN(MAX(options.threads, UINT64_C(1)), (uint64_t)THREADS_MAX);
 }
 
 int main(int argc, char **argv)
 {
-    static struct listener listeners[THREADS_MAX];
     struct rlimit files;
     sigset_t stop;
-    int number_taken;
+    pthread_t resumer;
+    int caught;
     (void)argc;
     read_options(argv + 1);
     sigemptyset(&stop);
@@ -208,13 +304,22 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &files);
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* too few show as connections that are not answered */
     }
+    mutex_init(&parking.lock, LOCK_REQUEST);
+    cond_init(&parking.changed);
+    list_init(&parking.waiters);
     uint16_t port = (uint16_t)options.port;
     for (uint64_t i = 0; i < options.threads; i++)
         start(&listeners[i], &port);
+    for (uint64_t i = 0; i < options.threads; i++)
+        must(pthread_create(&listeners[i].thread, NULL, listener_main, &listeners[i]) == 0);
+    if (options.suspend)
+        must(pthread_create(&resumer, NULL, resumer_main, NULL) == 0);
+    if (options.port_file != NULL)
+        write_port_file(port);
     printf("port=%u\n", port);
     fflush(stdout);
-    sigwait(&stop, &number_taken);
+    sigwait(&stop, &caught);
     _exit(0);
 }
