@@ -277,6 +277,8 @@ static double parts_written(struct cli *cli)
     struct call call = { .base = cli->admin_url, .path = "/metrics", .timeout_s = 5 };
     double value = -1;
     cli_call(cli, &call, &page);
+    if (page.status == 200)
+        value = 0; /* a series may be absent until it first counts */
     struct str rest = strbuf_view(&page.body), line, prefix = STR("sluice_parts_written_total{origin=\"flush\"} ");
     while (page.status == 200 && str_cut(&rest, '\n', &line))
         if (str_starts(line, prefix) && !str_to_double(str_from(line, prefix.len), &value))
