@@ -1,4 +1,4 @@
-/* output.h: a block becomes the body of an answer: TabSeparated, JSON, CSV and their kin. */
+/* output.h: a block becomes the body of an answer: TabSeparated, JSON, CSV and their kin, Native and RowBinary. */
 #ifndef SLUICE_FORMAT_OUTPUT_H
 #define SLUICE_FORMAT_OUTPUT_H
 #include <stdbool.h>
@@ -12,12 +12,14 @@
 
 struct output_format {
     const char *name;        /* canonical; X-ClickHouse-Format says header_name */
-    const char *header_name; /* "TSV" for TabSeparated, as 26.7 says */
+    const char *header_name; /* the alias it was asked for by; "TSV" for TabSeparated, as 26.7 says */
     const char *content_type;
 };
 struct output_info { /* what the JSON formats tell about the query */
     uint64_t rows_read, bytes_read, elapsed_ns;
-    uint64_t rows_before_limit;
+    uint64_t rows_before_limit; /* 0: the statement had no LIMIT */
+    /* Native only: above 0 each block has a block info, from 54454 on a byte follows each type. */
+    uint64_t client_protocol_version;
 };
 
 /* By name or alias, ignoring case. Errors: UNKNOWN_FORMAT. */

@@ -1,0 +1,280 @@
+/* output_json.c: JSON and its kin. */
+#include "base/text.h"
+#include "format/output_impl.h"
+
+static void indent(const struct output *o, size_t depth)
+{
+    for (size_t i = 0; i < depth; i++)
+        strbuf_add_char(o->out, '\t');
+}
+
+static void line(const struct output *o, size_t depth, const char *text)
+{
+    indent(o, depth);
+    strbuf_add_text(o->out, text);
+    strbuf_add_char(o->out, '\n');
+}
+
+/* A text as JSON prints it under the settings: through a String column, so that there is one place for the rules. */
+static void add_string(const struct output *o, struct str s)
+{
+    struct column column;
+    column_init(&column, type_of_kind(TYPE_STRING));
+    column_push_str(&column, s);
+    text_value_print(&column, 0, TEXT_JSON, o->settings, o->out);
+    column_fini(&column);
+}
+
+static void add_value(const struct output *o, size_t column, size_t row)
+{
+    if (!o->strings) {
+        output_cell(o, column, row, TEXT_JSON);
+        return;
+    }
+    struct strbuf text = { 0 };
+    output_plain(o, column, row, &text);
+    add_string(o, strbuf_view(&text));
+    strbuf_fini(&text);
+}
+
+/* ---- the form that is indented ---- */
+
+static bool is_compound(const struct type *type)
+{
+    return type->kind == TYPE_ARRAY || type->kind == TYPE_MAP || type->kind == TYPE_TUPLE || type->kind == TYPE_NESTED;
+}
+
+static void pretty_value(const struct output *o, const struct column *c, size_t row, size_t depth);
+
+static void pretty_name(const struct output *o, struct str name)
+{
+    add_string(o, name);
+    strbuf_add_text(o->out, ": ");
+}
+
+static void pretty_open(const struct output *o, bool first, size_t depth)
+{
+    strbuf_add_text(o->out, first ? "\n" : ",\n");
+    indent(o, depth);
+}
+
+static void pretty_close(const struct output *o, bool empty, size_t depth, char mark)
+{
+    if (!empty) {
+        strbuf_add_char(o->out, '\n');
+        indent(o, depth);
+    }
+    strbuf_add_char(o->out, mark);
+}
+
+static void pretty_fields(const struct output *o, const struct column *c, size_t row, size_t depth)
+{
+    bool object = c->type->names != NULL && o->settings->output_format_json_named_tuples_as_objects;
+    strbuf_add_char(o->out, object ? '{' : '[');
+    for (size_t i = 0; i < c->children_count; i++) {
+        pretty_open(o, i == 0, depth + 1);
+        if (object)
+            pretty_name(o, c->type->names[i]);
+        pretty_value(o, &c->children[i], row, depth + 1);
+    }
+    pretty_close(o, c->children_count == 0, depth, object ? '}' : ']');
+}
+
+/* Arrays of plain values stay on one line. */
+static void pretty_array(const struct output *o, const struct column *c, size_t row, size_t depth)
+{
+    uint64_t from = column_start(c, row), to = c->offsets[row];
+    if (c->type->kind == TYPE_ARRAY && !is_compound(c->children[0].type)) {
+        text_value_print(c, row, TEXT_JSON, o->settings, o->out);
+        return;
+    }
+    strbuf_add_char(o->out, '[');
+    for (uint64_t i = from; i < to; i++) {
+        pretty_open(o, i == from, depth + 1);
+        if (c->type->kind == TYPE_NESTED)
+            pretty_fields(o, c, (size_t)i, depth + 1);
+        else
+            pretty_value(o, &c->children[0], (size_t)i, depth + 1);
+    }
+    pretty_close(o, from == to, depth, ']');
+}
+
+static void pretty_map(const struct output *o, const struct column *c, size_t row, size_t depth)
+{
+    uint64_t from = column_start(c, row), to = c->offsets[row];
+    if (o->settings->output_format_json_map_as_array_of_tuples) {
+        text_value_print(c, row, TEXT_JSON, o->settings, o->out);
+        return;
+    }
+    strbuf_add_char(o->out, '{');
+    for (uint64_t i = from; i < to; i++) {
+        struct strbuf key = { 0 };
+        pretty_open(o, i == from, depth + 1);
+        text_value_print(&c->children[0], (size_t)i, TEXT_PLAIN, o->settings, &key);
+        pretty_name(o, strbuf_view(&key));
+        strbuf_fini(&key);
+        pretty_value(o, &c->children[1], (size_t)i, depth + 1);
+    }
+    pretty_close(o, from == to, depth, '}');
+}
+
+static void pretty_value(const struct output *o, const struct column *c, size_t row, size_t depth)
+{
+    if (column_is_null(c, row) || !is_compound(c->type))
+        text_value_print(c, row, TEXT_JSON, o->settings, o->out);
+    else if (c->type->kind == TYPE_TUPLE)
+        pretty_fields(o, c, row, depth);
+    else if (c->type->kind == TYPE_MAP)
+        pretty_map(o, c, row, depth);
+    else
+        pretty_array(o, c, row, depth);
+}
+
+/* ---- JSON, JSONCompact ---- */
+
+static void begin(const struct output *o)
+{
+    const struct block *b = o->block;
+    line(o, 0, "{");
+    line(o, 1, "\"meta\":");
+    line(o, 1, "[");
+    for (size_t c = 0; c < b->columns_count; c++) {
+        line(o, 2, "{");
+        indent(o, 3);
+        strbuf_add_text(o->out, "\"name\": ");
+        add_string(o, b->names[c]);
+        strbuf_add_text(o->out, ",\n");
+        indent(o, 3);
+        strbuf_add_text(o->out, "\"type\": ");
+        add_string(o, b->columns[c].type->text);
+        strbuf_add_char(o->out, '\n');
+        line(o, 2, c + 1 < b->columns_count ? "}," : "}");
+    }
+    line(o, 1, "],");
+    strbuf_add_char(o->out, '\n');
+    line(o, 1, "\"data\":");
+    line(o, 1, "[");
+}
+
+static void end(const struct output *o)
+{
+    const struct output_info *info = o->info;
+    strbuf_add_char(o->out, '\n');
+    line(o, 1, "],");
+    strbuf_addf(o->out, "\n\t\"rows\": %zu,\n\n", o->block->rows);
+    if (info->rows_before_limit != 0)
+        strbuf_addf(o->out, "\t\"rows_before_limit_at_least\": %llu,\n\n", (unsigned long long)info->rows_before_limit);
+    strbuf_addf(o->out,
+                "\t\"statistics\":\n\t{\n\t\t\"elapsed\": %llu.%09llu,\n\t\t\"rows_read\": %llu,\n\t\t\"bytes_read\": "
+                "%llu\n\t}\n}\n",
+                (unsigned long long)(info->elapsed_ns / 1000000000),
+                (unsigned long long)(info->elapsed_ns % 1000000000), (unsigned long long)info->rows_read,
+                (unsigned long long)info->bytes_read);
+}
+
+void output_json(struct output *o)
+{
+    const struct block *b = o->block;
+    begin(o);
+    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
+        strbuf_add_text(o->out, row > 0 ? ",\n\t\t{\n" : "\t\t{\n");
+        for (size_t c = 0; c < b->columns_count; c++) {
+            indent(o, 3);
+            pretty_name(o, b->names[c]);
+            if (o->strings)
+                add_value(o, c, row);
+            else
+                pretty_value(o, &b->columns[c], row, 3);
+            strbuf_add_text(o->out, c + 1 < b->columns_count ? ",\n" : "\n");
+        }
+        strbuf_add_text(o->out, "\t\t}");
+    }
+    end(o);
+}
+
+static void compact_row(const struct output *o, size_t row)
+{
+    strbuf_add_char(o->out, '[');
+    for (size_t c = 0; c < o->block->columns_count; c++) {
+        if (c > 0)
+            strbuf_add_text(o->out, ", ");
+        add_value(o, c, row);
+    }
+    strbuf_add_char(o->out, ']');
+}
+
+void output_json_compact(struct output *o)
+{
+    begin(o);
+    for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++) {
+        strbuf_add_text(o->out, row > 0 ? ",\n\t\t" : "\t\t");
+        compact_row(o, row);
+    }
+    end(o);
+}
+
+/* ---- a row a line ---- */
+
+void output_json_each_row(struct output *o)
+{
+    const struct block *b = o->block;
+    bool array = o->settings->output_format_json_array_of_rows;
+    if (array)
+        strbuf_add_text(o->out, "[\n");
+    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
+        if (array && row > 0)
+            strbuf_add_text(o->out, ",\n");
+        strbuf_add_char(o->out, '{');
+        for (size_t c = 0; c < b->columns_count; c++) {
+            if (c > 0)
+                strbuf_add_char(o->out, ',');
+            add_string(o, b->names[c]);
+            strbuf_add_char(o->out, ':');
+            add_value(o, c, row);
+        }
+        strbuf_add_text(o->out, array ? "}" : "}\n");
+    }
+    if (array)
+        strbuf_add_text(o->out, "\n]\n");
+}
+
+static void compact_head(const struct output *o, bool types)
+{
+    strbuf_add_char(o->out, '[');
+    for (size_t c = 0; c < o->block->columns_count; c++) {
+        if (c > 0)
+            strbuf_add_text(o->out, ", ");
+        add_string(o, types ? o->block->columns[c].type->text : o->block->names[c]);
+    }
+    strbuf_add_text(o->out, "]\n");
+}
+
+void output_json_compact_each_row(struct output *o)
+{
+    if (o->names)
+        compact_head(o, false);
+    if (o->types)
+        compact_head(o, true);
+    for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++) {
+        compact_row(o, row);
+        strbuf_add_char(o->out, '\n');
+    }
+}
+
+void output_json_columns(struct output *o)
+{
+    const struct block *b = o->block;
+    strbuf_add_text(o->out, "{\n");
+    for (size_t c = 0; c < b->columns_count && strbuf_ok(o->out); c++) {
+        indent(o, 1);
+        pretty_name(o, b->names[c]);
+        strbuf_add_char(o->out, '[');
+        for (size_t row = 0; row < b->rows; row++) {
+            if (row > 0)
+                strbuf_add_text(o->out, ", ");
+            add_value(o, c, row);
+        }
+        strbuf_add_text(o->out, c + 1 < b->columns_count ? "],\n" : "]\n");
+    }
+    strbuf_add_text(o->out, "}\n");
+}
