@@ -231,6 +231,8 @@ static bool run_select(struct sql_run *run, struct sql_query *query, struct err 
 {
     struct strbuf sql = { 0 };
     bool ok = select_(run, query, &sql, err);
+    if (ok && query->selects[query->selects_count - 1]->limit != NULL)
+        run->result->rows_before_limit = run->result->block.rows;
     strbuf_fini(&sql);
     return ok;
 }

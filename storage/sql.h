@@ -53,6 +53,7 @@ struct sql_result {
     size_t settings_count;
     struct str use_database; /* USE: the new current database */
     uint64_t rows_read, bytes_read;
+    uint64_t rows_before_limit; /* at least; 0: the statement had no LIMIT */
     uint64_t parts_read, parts_skipped, row_groups_read, row_groups_skipped;
 };
 

@@ -727,9 +727,9 @@ static bool in_value(struct sql_resolver *r, struct sql_node *left, struct sql_n
     bool numbers = sql_type_is_number(type) && sql_type_is_number(own);
     bool same_order = numbers && type->kind != TYPE_DECIMAL && own->kind != TYPE_DECIMAL &&
                       sql_rep_of(type) != SQL_REP_WIDE && sql_rep_of(own) != SQL_REP_WIDE;
-    if (same_order)
+    if (same_order || (type->kind == TYPE_TUPLE && own->kind == TYPE_TUPLE && (*value)->constant))
         return true;
-    if (constant == NULL && !type_eq(type, own))
+    if (constant == NULL && !type_eq(type, own) && !((*value)->constant && own->kind == type->kind))
         return sql_bind_error(*value, ERR_NOT_IMPLEMENTED, "IN takes constants of the left side's type here", err);
     if (sql_type_is_string(own) && type->kind == TYPE_FIXED_STRING && constant != NULL &&
         constant->value.s.len > type->fixed_bytes) {
@@ -737,6 +737,19 @@ static bool in_value(struct sql_resolver *r, struct sql_node *left, struct sql_n
         return true;
     }
     return sql_node_convert(r, value, type, err);
+}
+
+/* Tuples are compared as a whole: all of one type. */
+static bool in_tuples(struct sql_resolver *r, struct sql_node **args, size_t count, struct err *err)
+{
+    const struct type *common = args[0]->type;
+    for (size_t i = 1; i < count; i++)
+        if (!sql_type_common(common, args[i]->type, r->arena, &common, err))
+            return err_wrap(err, "IN (at position %zu)", args[i]->offset + 1);
+    for (size_t i = 0; i < count; i++)
+        if (!sql_node_convert(r, &args[i], common, err))
+            return false;
+    return true;
 }
 
 static bool bind_in_values(struct sql_resolver *r, struct sql_node *node, struct err *err)
@@ -757,6 +770,8 @@ static bool bind_in_values(struct sql_resolver *r, struct sql_node *node, struct
             return false;
         kept += keep ? 1 : 0;
     }
+    if (left_tuple && !in_tuples(r, args, kept, err))
+        return false;
     node->target = sql_node_call(r, "in list", args, kept, node->offset); /* keeps node's own arguments for its name */
     node->target->state = SQL_RESOLVED;
     return true;

@@ -193,6 +193,8 @@ static bool emit_in(struct emitter *e, const struct sql_node *node, struct strbu
     strbuf_add_char(out, '(');
     if (row)
         strbuf_add_char(out, '(');
+    if (node->query == NULL) /* perhaps converted */
+        left = node->target->args[0];
     if (row ? !emit_list(e, left->args, left->args_count, STR(", "), out) : !emit_node(e, left, out))
         return false;
     if (row)
@@ -352,7 +354,7 @@ static bool emit_table(struct emitter *e, struct sql_table *table, bool wrapped,
 
 static bool emit_from(struct emitter *e, struct sql_select *select, struct strbuf *out)
 {
-    static const char *const joins[] = { " FROM ",      " CROSS JOIN ", " JOIN ",
+    static const char *const joins[] = { " FROM ",      " CROSS JOIN ", " CROSS JOIN ",
                                          " LEFT JOIN ", " RIGHT JOIN ", " FULL JOIN " };
     struct strbuf *on = ARENA_ARRAY(e->run->arena, struct strbuf, select->tables_count + 1);
     bool ok = true;

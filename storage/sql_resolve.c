@@ -259,11 +259,13 @@ static bool find_in_tables(struct sql_resolver *r, struct sql_node *node, bool *
     struct sql_table *hit = NULL;
     size_t hit_column = 0, hit_taken = 0;
     *found = false;
-    for (size_t prefix = 0; select != NULL && prefix < MIN(node->parts_count, 3) && hit == NULL; prefix++) {
+    static const size_t prefixes[] = { 1, 2, 0 }; /* table.column goes before column.field */
+    for (size_t p = 0; select != NULL && p < ARRAY_COUNT(prefixes) && hit == NULL; p++) {
+        size_t prefix = prefixes[p];
         for (size_t t = 0; t < select->tables_count; t++) {
             struct sql_table *table = &select->tables[t];
             size_t taken = 0;
-            if (prefix > 0 && !table_is_named(table, node, prefix))
+            if (prefix >= node->parts_count || (prefix > 0 && !table_is_named(table, node, prefix)))
                 continue;
             ptrdiff_t column = find_column(r, table, node, prefix, &taken);
             if (column < 0)

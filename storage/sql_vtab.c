@@ -330,6 +330,8 @@ static int method_close(sqlite3_vtab_cursor *base)
     struct cursor *cursor = (struct cursor *)base;
     if (cursor->source->kind == SQL_SOURCE_TABLE) {
         leave_group(cursor);
+        if (cursor->part_used) /* left before its end */
+            note_part(cursor);
         for (size_t i = 0; i < cursor->source->columns_count; i++)
             column_fini(&cursor->columns[i]);
     }
@@ -437,8 +439,10 @@ static int method_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     struct err err = { 0 };
     (void)number;
     clear_constraints(cursor);
+    if (cursor->part_used)
+        note_part(cursor);
     cursor->part = cursor->group = cursor->row = cursor->rows = 0;
-    cursor->part_used = cursor->done = false;
+    cursor->done = false;
     cursor->ordinal = 0;
     switch (source->kind) {
     case SQL_SOURCE_TABLE:
