@@ -135,15 +135,17 @@ static bool access_check(struct request *request, struct str statement, struct e
     return true;
 }
 
+/* *shown: what the header says: the name as it was asked for, or the engine's short one. */
 static bool answer_format(const struct request *request, struct str clause, const struct output_format **format,
-                          struct err *err)
+                          const char **shown, struct err *err)
 {
     struct str name = clause;
     if (name.len == 0)
         name = request->plan->output_format;
-    if (name.len == 0)
-        name = STR("TabSeparated");
-    return output_format_find(name, format, err);
+    if (!output_format_find(name.len == 0 ? STR("TabSeparated") : name, format, err))
+        return false;
+    *shown = name.len == 0 ? (*format)->header_name : arena_dup(request->arena, name).data;
+    return true;
 }
 
 static uint64_t elapsed_ns(const struct request *request)
@@ -177,14 +179,16 @@ static bool clause_settings(struct request *request, const struct sql_result *re
 static bool answer_block(struct request *request, const struct sql_result *result, struct err *err)
 {
     const struct output_format *format = NULL;
+    const char *shown = NULL;
     struct format_settings settings;
     struct reply *reply = &request->reply;
-    if (!answer_format(request, result->format, &format, err) || !clause_settings(request, result, &settings, err))
+    if (!answer_format(request, result->format, &format, &shown, err) ||
+        !clause_settings(request, result, &settings, err))
         return false;
     struct output_info info = { .rows_read = result->rows_read,
                                 .bytes_read = result->bytes_read,
                                 .elapsed_ns = elapsed_ns(request),
-                                .rows_before_limit = result->block.rows };
+                                .rows_before_limit = result->rows_before_limit };
     strbuf_init(&reply->body, (size_t)request->gateway->config->sql_result_max);
     if (!output_write(format, &result->block, &info, &settings, &reply->body, err))
         return false;
@@ -196,7 +200,7 @@ static bool answer_block(struct request *request, const struct sql_result *resul
                                      .elapsed_ns = info.elapsed_ns };
     reply->status = 200;
     reply_header(reply, "Content-Type", format->content_type);
-    reply_header(reply, "X-ClickHouse-Format", format->header_name);
+    reply_header(reply, "X-ClickHouse-Format", shown);
     request_statement_headers(request);
     reply_summary(reply, &summary, request->arena);
     request_encode_body(request);
@@ -263,6 +267,10 @@ static bool run(struct request *request, struct str statement, struct err *err)
         return false;
     if (first_word_is(statement, "SYSTEM"))
         return system_statement_run(request, statement, err);
+    if (first_word_is(statement, "KILL"))
+        return err_set(err, ERR_NOT_IMPLEMENTED,
+                       "KILL is not supported: statements end by sql.time_max, or when their "
+                       "client leaves");
     if (reads_only(statement))
         return run_sql(request, statement, err);
     if (!run_ddl(request, statement, &mine, err))

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "buffer/buffers.h"
 #include "config/config.h"
+#include "config/engine_settings.h"
 #include "dlq/dlq.h"
 #include "format/block.h"
 #include "gateway/auth.h"
@@ -75,7 +76,7 @@ static void row_end(struct row *row)
 
 static const char inserts_columns[] =
     "query String, database String, table String, format String, first_update DateTime64(6), total_bytes UInt64, "
-    "\"entries.query_id\" Array(String), \"entries.bytes\" Array(UInt64), batch_id String";
+    "`entries.query_id` Array(String), `entries.bytes` Array(UInt64), batch_id String";
 
 static void each_buffer(void *context, const struct buffer_info *info)
 {
@@ -240,21 +241,44 @@ static void put_setting(struct block *block, struct str name, struct str value, 
     row_end(&row);
 }
 
+/* A setting that carries the engine's name also speaks the engine's way of truth. */
+static struct str engine_text(bool engine, struct str text)
+{
+    if (engine && str_is(text, "true"))
+        return STR("1");
+    return engine && str_is(text, "false") ? STR("0") : text;
+}
+
+static bool is_configured(struct str name)
+{
+    for (size_t i = 0; i < config_settings_count(); i++) {
+        if (str_is(name, config_setting_info(i).name))
+            return true;
+    }
+    return false;
+}
+
+/* The daemon's own settings, then what else the engine has: clients send what they find here. */
 static bool fill_settings(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
     (void)err;
     for (size_t i = 0; i < config_settings_count(); i++) {
         struct config_setting_info info = config_setting_info(i);
+        bool engine = engine_setting_find(str_of(info.name)) != NULL;
         struct strbuf value = { 0 };
         config_setting_text(gateway->config, i, &value);
-        put_setting(block, str_of(info.name), strbuf_view(&value), str_of(info.default_text), info.type, info.help,
-                    gateway->config->origins[i], !info.reloadable);
+        put_setting(block, str_of(info.name), engine_text(engine, strbuf_view(&value)),
+                    engine_text(engine, str_of(info.default_text)), info.type, info.help, gateway->config->origins[i],
+                    !engine && !info.reloadable);
         strbuf_fini(&value);
     }
-    for (size_t i = 0; format_setting_name(i) != NULL; i++) {
-        struct str text = format_setting_default_text(i);
-        put_setting(block, str_of(format_setting_name(i)), text, text, "Setting", "", "default", false);
+    for (size_t i = 0; i < engine_settings_count(); i++) {
+        const struct engine_setting *setting = engine_setting_at(i);
+        if (is_configured(str_of(setting->name)))
+            continue;
+        struct str text = str_of(setting->default_text);
+        put_setting(block, str_of(setting->name), text, text, setting->type, "", "default", false);
     }
     return true;
 }
