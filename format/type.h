@@ -78,6 +78,8 @@ must_use bool type_parse_next(struct lexer *lexer, struct arena *arena, const st
 
 /* Is it a zone name of the IANA database, as it is written there? */
 bool type_timezone_known(struct str name);
+/* All of them, in order of bytes: NULL behind the last. */
+const char *type_timezone_name(size_t index);
 
 /* A plain type without flags; lives for ever. DateTime64 is of milliseconds, Decimal (10, 0); must: not a kind that
  * says nothing without parameters (FixedString, Enum, Array, Map, Tuple, Nested). */

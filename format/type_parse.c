@@ -236,11 +236,17 @@ static int compare_zone(const void *key, const void *element)
     return str_cmp(*name, str_of(*(const char *const *)element));
 }
 
+static const char *const zones[] = {
+#include "format/timezones.inc"
+};
+
+const char *type_timezone_name(size_t index)
+{
+    return index < ARRAY_COUNT(zones) ? zones[index] : NULL;
+}
+
 bool type_timezone_known(struct str name)
 {
-    static const char *const zones[] = {
-#include "format/timezones.inc"
-    };
     return bsearch(&name, zones, ARRAY_COUNT(zones), sizeof(zones[0]), compare_zone) != NULL;
 }
 

@@ -31,6 +31,7 @@
 #include "gateway/server_mhd.h"
 #include "gateway/sink_store.h"
 #include "gateway/system_sources.h"
+#include "gateway/time_zones.h"
 #include "storage/sql.h"
 #include "storage/store.h"
 
@@ -351,6 +352,7 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
 {
     struct gateway *gateway = &runtime->gateway;
     set_limits(runtime);
+    time_zones_load(runtime->gateway.fs);
     if (!server_library_check(err) || !open_sockets(runtime, err) || !start_admin(runtime, err))
         return false;
     set_stage(runtime, STAGE_RECOVERING);
