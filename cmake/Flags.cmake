@@ -9,6 +9,9 @@ target_compile_options(sluice_flags INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 -Wundef
     -Wimplicit-fallthrough -fno-strict-overflow -fno-omit-frame-pointer
     -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+if(SLUICE_BUILD)
+    target_compile_definitions(sluice_flags INTERFACE SLUICE_BUILD="${SLUICE_BUILD}")
+endif()
 if(SLUICE_WERROR)
     target_compile_options(sluice_flags INTERFACE -Werror)
 endif()
