@@ -20,21 +20,14 @@
 struct pq_encoder {
     struct pq_values_room values;
     struct pq_dictionary dictionary;
-    struct pq_room def, rep, row_entry, seen, pages, packed;
+    struct pq_room def, rep, row_entry, seen, packed;
     struct strbuf raw, header;
     ZSTD_CCtx *zstd;
     void *lz4;
 };
 
-struct pq_encoder *pq_encoder_new(void)
+static void encoder_free(struct pq_encoder *e)
 {
-    return NEW(struct pq_encoder);
-}
-
-void pq_encoder_free(struct pq_encoder *e)
-{
-    if (e == NULL)
-        return;
     pq_room_fini(&e->values.cells);
     pq_room_fini(&e->values.fixed);
     pq_room_fini(&e->values.ends);
@@ -44,7 +37,6 @@ void pq_encoder_free(struct pq_encoder *e)
     pq_room_fini(&e->rep);
     pq_room_fini(&e->row_entry);
     pq_room_fini(&e->seen);
-    pq_room_fini(&e->pages);
     pq_room_fini(&e->packed);
     strbuf_fini(&e->raw);
     strbuf_fini(&e->header);
@@ -60,7 +52,7 @@ static pthread_once_t spare_once = PTHREAD_ONCE_INIT;
 
 static void spare_free(void *e)
 {
-    pq_encoder_free(e);
+    encoder_free(e);
 }
 
 static void spare_init(void)
@@ -73,16 +65,27 @@ struct pq_encoder *pq_encoder_lend(void)
     pthread_once(&spare_once, spare_init);
     struct pq_encoder *e = pthread_getspecific(spare_key);
     if (e == NULL)
-        return pq_encoder_new();
+        return NEW(struct pq_encoder);
     must(pthread_setspecific(spare_key, NULL) == 0);
     return e;
 }
 
+static size_t encoder_bytes(const struct pq_encoder *e)
+{
+    const struct pq_dictionary *d = &e->dictionary;
+    return e->values.cells.cap + e->values.fixed.cap + e->values.ends.cap + e->values.bytes.cap + d->slots_room.cap +
+           d->first_room.cap + d->indexes_room.cap + e->def.cap + e->rep.cap + e->row_entry.cap + e->seen.cap +
+           e->packed.cap + e->raw.cap;
+}
+
+/* One that met huge values does not keep their memory. */
 void pq_encoder_return(struct pq_encoder *e)
 {
+    enum { KEEP_BYTES_MAX = 16 << 20 };
     pthread_once(&spare_once, spare_init);
-    if (e == NULL || pthread_getspecific(spare_key) != NULL || pthread_setspecific(spare_key, e) != 0)
-        pq_encoder_free(e);
+    if (encoder_bytes(e) > KEEP_BYTES_MAX || pthread_getspecific(spare_key) != NULL ||
+        pthread_setspecific(spare_key, e) != 0)
+        encoder_free(e);
 }
 
 /* ---- the work on one chunk ---- */

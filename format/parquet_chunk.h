@@ -39,8 +39,6 @@ struct pq_chunk_options {
 
 /* Buffers and compression contexts, used for one chunk after the other. One thread at a time. */
 struct pq_encoder;
-struct pq_encoder *pq_encoder_new(void);
-void pq_encoder_free(struct pq_encoder *e);
 /* A spare one of this thread, or a new one; given back to be used again. */
 struct pq_encoder *pq_encoder_lend(void);
 void pq_encoder_return(struct pq_encoder *e);
