@@ -21,6 +21,18 @@ bool sql_is_reserved(struct token token)
     return false;
 }
 
+/* Words that end a clause elsewhere, but are columns where an expression is expected: SELECT format FROM t. */
+bool sql_may_be_column(struct token token)
+{
+    static const char *const words[] = { "FORMAT", "SETTINGS", "OFFSET", "LIMIT", "ANY",  "ALL",    "FINAL", "SAMPLE",
+                                         "ARRAY",  "GLOBAL",   "WINDOW", "FETCH", "END",  "TOTALS", "LEFT",  "RIGHT",
+                                         "FULL",   "INNER",    "OUTER",  "CROSS", "DESC", "ASC",    "NULLS", "GROUP" };
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        if (token_is_word(token, words[i]))
+            return true;
+    return false;
+}
+
 bool sql_starts_query(const struct sql_parser *p)
 {
     struct lexer ahead = p->lexer;

@@ -793,7 +793,7 @@ static bool word(struct sql_parser *p, struct sql_node **node)
         return typed_string(p, "toDate", node);
     if (token_is_word(token, "TIMESTAMP") && second.kind == TOKEN_STRING)
         return typed_string(p, "toDateTime", node);
-    if (sql_is_reserved(token) && !called && !token_is_symbol(second, "."))
+    if (sql_is_reserved(token) && !sql_may_be_column(token) && !called && !token_is_symbol(second, "."))
         return sql_expected(p, "expression");
     return name_or_call(p, node);
 }

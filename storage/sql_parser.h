@@ -53,4 +53,5 @@ bool sql_select_query(struct sql_parser *p, struct sql_query **query);
 bool sql_starts_query(const struct sql_parser *p);
 /* True when a bare word here is a clause's keyword and not an alias. */
 bool sql_is_reserved(struct token token);
+bool sql_may_be_column(struct token token);
 #endif
