@@ -117,7 +117,7 @@ int verb_dlq_replay(struct cli *cli)
     {
         const char *verdict = json_string_value(json_object_get(row, "verdict"));
         const char *id = json_string_value(json_object_get(row, "id"));
-        const char *reason = json_string_value(json_object_get(row, "reason"));
+        const char *reason = json_string_value(json_object_get(row, "message"));
         stored += verdict != NULL && (strcmp(verdict, "stored") == 0 || strcmp(verdict, "duplicate") == 0);
         if (!cli->json)
             printf("%s %s%s%s\n", id, verdict, reason != NULL && reason[0] != '\0' ? ": " : "",

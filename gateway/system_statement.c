@@ -113,6 +113,16 @@ static bool hex_id(struct str text, uint64_t *id)
     return true;
 }
 
+/* [FORMAT name] and the end; *format is in arena, empty without. */
+static bool take_format(struct lexer *lexer, struct arena *arena, struct str *format, struct err *err)
+{
+    struct strbuf name = { 0 };
+    bool ok = !lexer_take_word(lexer, "FORMAT") || lexer_take_name(lexer, &name, err);
+    *format = arena_dup(arena, strbuf_view(&name));
+    strbuf_fini(&name);
+    return ok && statement_ends(lexer, err);
+}
+
 /* *ids stays NULL for all letters. */
 static bool take_ids(struct lexer *lexer, struct arena *arena, uint64_t **ids, size_t *count, struct err *err)
 {
@@ -121,7 +131,7 @@ static bool take_ids(struct lexer *lexer, struct arena *arena, uint64_t **ids, s
     if (token_is_word(lexer_peek(lexer), "WHERE"))
         return err_set(err, ERR_NOT_IMPLEMENTED, "DEAD LETTERS WHERE is not supported: name them by ID");
     if (!lexer_take_word(lexer, "ID"))
-        return statement_ends(lexer, err);
+        return true;
     *ids = ARENA_ARRAY(arena, uint64_t, lexer->query.len / 3 + 2);
     do {
         struct token token = lexer_next(lexer);
@@ -133,7 +143,7 @@ static bool take_ids(struct lexer *lexer, struct arena *arena, uint64_t **ids, s
         (*count)++;
     } while (ok && lexer_take_symbol(lexer, ","));
     strbuf_fini(&text);
-    return ok && statement_ends(lexer, err);
+    return ok;
 }
 
 static void verdict_block(const struct replay_verdict *verdicts, size_t count, struct block *block)
@@ -157,10 +167,11 @@ static void verdict_block(const struct replay_verdict *verdicts, size_t count, s
 }
 
 static bool answer_verdicts(struct request *request, const struct replay_verdict *verdicts, size_t count,
-                            struct err *err)
+                            struct str name, struct err *err)
 {
     const struct output_format *format = NULL;
-    struct str name = request->plan->output_format;
+    if (name.len == 0)
+        name = request->plan->output_format;
     if (!output_format_find(name.len > 0 ? name : STR("TabSeparated"), &format, err))
         return false;
     struct output_info info = { .rows_read = count };
@@ -188,11 +199,12 @@ static bool dead_letters(struct request *request, struct lexer *lexer, bool drop
     struct replay_verdict *verdicts = NULL;
     if (!lexer_take_word(lexer, "DEAD") || !lexer_take_word(lexer, "LETTERS"))
         return lexer_error(lexer, lexer_peek(lexer), "DEAD LETTERS", err);
-    if (!take_ids(lexer, request->arena, &ids, &ids_count, err))
+    struct str format;
+    if (!take_ids(lexer, request->arena, &ids, &ids_count, err) || !take_format(lexer, request->arena, &format, err))
         return false;
     bool ok = drop ? replay_drop(gateway, ids, ids_count, request->arena, &verdicts, &count, err)
                    : replay_letters(gateway, ids, ids_count, &request->cancel, request->arena, &verdicts, &count, err);
-    return ok && answer_verdicts(request, verdicts, count, err);
+    return ok && answer_verdicts(request, verdicts, count, format, err);
 }
 
 /* --- the others --------------------------------------------------------------------------------------------------- */
