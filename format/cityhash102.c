@@ -152,3 +152,50 @@ struct hash128 cityhash128_v102(struct str bytes)
         return seeded("", 0, fetch64(s) ^ (len * k0), fetch64(s + len - 8) ^ k1);
     return seeded(s, len, k0, k1);
 }
+
+/* ---- 64 bits ---- */
+
+static uint64_t hash_17_to_32(const char *s, size_t len)
+{
+    uint64_t a = fetch64(s) * k1, b = fetch64(s + 8), c = fetch64(s + len - 8) * k2, d = fetch64(s + len - 16) * k0;
+    return fold(rotate(a - b, 43) + rotate(c, 30) + d, a + rotate(b ^ k3, 20) - c + len);
+}
+
+/* Half of a hash of 33 to 64 bytes: 32 of them, from `first`. */
+static struct pair hash_half(uint64_t a, uint64_t z, const char *middle)
+{
+    uint64_t b = rotate(a + z, 52), c = rotate(a, 37);
+    a += fetch64(middle);
+    c += rotate(a, 7);
+    a += fetch64(middle + 8);
+    return (struct pair){ a + z, b + rotate(a, 31) + c };
+}
+
+static uint64_t hash_33_to_64(const char *s, size_t len)
+{
+    struct pair v = hash_half(fetch64(s) + (len + fetch64(s + len - 16)) * k0, fetch64(s + 24), s + 8);
+    struct pair w = hash_half(fetch64(s + 16) + fetch64(s + len - 32), fetch64(s + len - 8), s + len - 24);
+    uint64_t r = shift_mix((v.first + w.second) * k2 + (w.first + v.second) * k0);
+    return shift_mix(r * k0 + v.second) * k2;
+}
+
+uint64_t cityhash64_v102(struct str bytes)
+{
+    const char *s = bytes.data;
+    size_t len = bytes.len;
+    if (len <= 16)
+        return short_hash(s, len);
+    if (len <= 32)
+        return hash_17_to_32(s, len);
+    if (len <= 64)
+        return hash_33_to_64(s, len);
+    struct state t = { .x = fetch64(s), .y = fetch64(s + len - 16) ^ k1, .z = fetch64(s + len - 56) ^ k0 };
+    t.v = weak(s + len - 64, len, t.y);
+    t.w = weak(s + len - 32, len * k1, k0);
+    t.z += shift_mix(t.v.second) * k1;
+    t.x = rotate(t.z + t.x, 39) * k1;
+    t.y = rotate(t.y, 33) * k1;
+    for (size_t left = (len - 1) & ~(size_t)63; left != 0; left -= 64, s += 64)
+        roll(&t, s);
+    return fold(fold(t.v.first, t.w.first) + shift_mix(t.y) * k1 + t.z, fold(t.v.second, t.w.second) + t.x);
+}

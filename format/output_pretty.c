@@ -56,7 +56,7 @@ static void add_tip(const struct output *o, size_t column, size_t row)
     text_value_print(c, row, TEXT_PLAIN, o->settings, &text);
     bool number = str_to_double(strbuf_view(&text), &value);
     strbuf_fini(&text);
-    bool told = fabs(value) > 1e6 && !(fabs(value) >= 1e18 && fabs(value) < 1e20); /* as the engine does it */
+    bool told = fabs(value) > 1e6 && !(fabs(value) >= 1e18 && fabs(value) < 1e20) && fabs(value) < 1e36;
     if (!number || !isfinite(value) || !told)
         return;
     size_t unit = 0;

@@ -80,13 +80,16 @@ static const struct type *truth(struct sql_resolver *r, const struct sql_node *n
 
 bool sql_bind_logic(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
-    bool bools = true, is_and = str_is(node->name, "and");
+    bool any_bool = false, is_and = str_is(node->name, "and");
     if (node->args_count < 2)
         return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "at least 2 arguments are needed", err);
-    for (size_t i = 0; i < node->args_count; i++)
-        if (!logic_argument(r, node, i, &bools, err))
+    for (size_t i = 0; i < node->args_count; i++) {
+        bool is_bool = true;
+        if (!logic_argument(r, node, i, &is_bool, err))
             return false;
-    return use_template(node, is_and ? "$& AND " : "$& OR ", truth(r, node, bools));
+        any_bool |= is_bool;
+    }
+    return use_template(node, is_and ? "$& AND " : "$& OR ", truth(r, node, any_bool));
 }
 
 bool sql_bind_not(struct sql_resolver *r, struct sql_node *node, struct err *err)

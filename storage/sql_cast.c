@@ -369,6 +369,26 @@ bool sql_cast_cell(const struct column *from, size_t row, struct column *to, str
     return ok;
 }
 
+/* toUInt8OrNull('300'): too large is no number of that type, where toUInt8('300') takes its low bits. */
+static bool text_overflows(const struct sql_call *call, const struct sql_value *value)
+{
+    struct column column;
+    struct strbuf bytes = { 0 };
+    struct err ignored = { 0 };
+    const struct type *type = call->type;
+    bool fits = true;
+    if (value->kind != SQL_TEXT || type->kind > TYPE_INT256 || type->kind == TYPE_UINT256)
+        return false;
+    column_init(&column, type_of_kind(TYPE_INT256));
+    if (text_value_parse(value->s, TEXT_PLAIN, format_settings_default(), &column, &ignored)) {
+        struct sql_value wide = sql_value_of_cell(&column, 0, &bytes);
+        fits = sql_wide_fits(sql_value_wide(&wide, column.type), type);
+    }
+    strbuf_fini(&bytes);
+    column_fini(&column);
+    return !fits;
+}
+
 bool sql_cast_run(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct err failure = { 0 };
@@ -383,7 +403,8 @@ bool sql_cast_run(struct sql_call *call, const struct sql_value *args, struct sq
     if (from == NULL)
         return false;
     struct column *to = sql_call_target(call);
-    if (sql_cast_cell(from, 0, to, &failure))
+    bool overflows = call->op != SQL_CAST_THROW && text_overflows(call, &args[0]);
+    if (!overflows && sql_cast_cell(from, 0, to, &failure))
         return sql_call_result(call, out);
     if (call->op == SQL_CAST_THROW) {
         *err = failure;
@@ -457,12 +478,12 @@ static long long constant_int(const struct sql_node *node, size_t i)
     return constant != NULL && constant->value.kind == SQL_INT ? (long long)constant->value.i : 0;
 }
 
-/* The type that toX() of these arguments makes. */
+/* The type that toX() of these arguments makes. A time keeps its zone. */
 static void target_text(const struct sql_node *node, struct str name, struct strbuf *text)
 {
     struct str zone = constant_text(node, node->args_count - 1);
-    if (node->args_count == 1)
-        zone = STR_EMPTY;
+    if (zone.len == 0 || node->args_count == 1)
+        zone = node->args[0]->type->timezone;
     if (str_is(name, "DateTime64"))
         strbuf_addf(text, "DateTime64(%lld%s", constant_int(node, 1), zone.len > 0 ? ", " : ")");
     else if (str_starts(name, STR("Decimal")))

@@ -46,7 +46,7 @@ sql_scalar_fn sql_run_compare, sql_run_arithmetic, sql_run_negate;
 /* sql_fn_text.c */
 sql_scalar_fn sql_run_length, sql_run_text, sql_run_concat, sql_run_substring, sql_run_position, sql_run_replace,
     sql_run_affix, sql_run_trim, sql_run_split, sql_run_hex, sql_run_base64, sql_run_like, sql_run_readable,
-    sql_run_reinterpret, sql_run_repeat;
+    sql_run_reinterpret, sql_run_hash, sql_run_repeat;
 enum sql_text_op { SQL_LOWER, SQL_UPPER, SQL_REVERSE, SQL_LEFT, SQL_RIGHT };
 
 /* sql_fn_number.c */

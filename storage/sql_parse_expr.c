@@ -1182,24 +1182,15 @@ static void print_list(struct sql_node *const *nodes, size_t count, struct strbu
     }
 }
 
-static bool all_literal(struct sql_node *const *args, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (args[i]->kind != SQL_LITERAL || args[i]->alias.len != 0)
-            return false;
-    return true;
-}
-
 static void print_call(const struct sql_node *node, struct strbuf *out)
 {
     struct sql_node *const *args = node->shown != NULL ? node->shown : node->args;
     size_t count = node->shown != NULL ? node->shown_count : node->args_count;
-    bool array_literal = str_is(node->name, "array") && all_literal(args, count);
-    bool tuple_literal = str_is(node->name, "tuple") && all_literal(args, count) && count > 0;
-    if (array_literal || tuple_literal) {
-        strbuf_add_char(out, array_literal ? '[' : '(');
+    bool array_ = str_is(node->name, "array"), tuple = str_is(node->name, "tuple");
+    if (array_ || tuple) {
+        strbuf_add_char(out, array_ ? '[' : '(');
         print_list(args, count, out);
-        strbuf_add_char(out, array_literal ? ']' : ')');
+        strbuf_add_char(out, array_ ? ']' : ')');
         return;
     }
     strbuf_add(out, node->spelled.len > 0 ? node->spelled : node->name);
