@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/strbuf.h"
-#include "format/parquet.h"
+#include "format/parquet_file.h"
 #include "support/parquet_mem.h"
 #include "support/random_block.h"
 
@@ -197,12 +197,45 @@ static void large_columns_come_back(void **state)
     strbuf_fini(&bytes);
 }
 
+/* Few values at first, then ever new ones: the dictionary is given up between two pages. */
+static void a_dictionary_ends_between_pages(void **state)
+{
+    static const char *const types[] = { "Int64", "String", "Nullable(String)", "Array(Int32)", "Float64" };
+    enum { ROWS = 140000, FEW = 40000 };
+    struct schema *schema = random_schema(types, ARRAY_COUNT(types));
+    struct parquet_options options = { .codec = PARQUET_UNCOMPRESSED, .row_group_rows = ROWS };
+    struct strbuf bytes = { 0 };
+    struct rng_seeded rng;
+    struct parquet_file *file;
+    struct block block;
+    struct err err;
+    (void)state;
+    rng_seeded_init(&rng, 6);
+    random_block(&block, schema, FEW, RANDOM_FEW, true, &rng.rng);
+    for (size_t i = 0; i < ARRAY_COUNT(types); i++)
+        random_column(&block.columns[i], ROWS - FEW, RANDOM_WILD, true, &rng.rng);
+    block.rows = ROWS;
+    write_block(&bytes, schema, &options, &block, 0);
+    expect_block(&bytes, &block, "dictionary and fallback");
+    assert_true(parquet_open(parquet_mem_read, &bytes, bytes.len, &file, &err));
+    for (size_t i = 0; i < ARRAY_COUNT(types); i++) {
+        uint32_t encodings = file->meta.groups[0].chunks[i].data_encodings;
+        assert_true((encodings & 1u << PQ_RLE_DICTIONARY) != 0);
+        assert_true((encodings & ~(1u << PQ_RLE_DICTIONARY)) != 0);
+    }
+    parquet_close(file);
+    block_fini(&block);
+    schema_unref(schema);
+    strbuf_fini(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_comes_back),
         cmocka_unit_test(row_groups_and_pieces_do_not_matter),
         cmocka_unit_test(large_columns_come_back),
+        cmocka_unit_test(a_dictionary_ends_between_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,6 +48,15 @@ static void runs_are_written_as_runs(void **state)
         values[i] = 5;
     pq_encode_hybrid(&bytes, values, ARRAY_COUNT(values), 3);
     assert_true(str_eq(strbuf_view(&bytes), STR("\xD0\x0F\x05"))); /* 1000 << 1, then the value */
+    strbuf_clear(&bytes);
+    values[999] = 6; /* literals after a run */
+    pq_encode_hybrid(&bytes, values, ARRAY_COUNT(values), 3);
+    assert_true(str_eq(strbuf_view(&bytes), STR("\xCE\x0F\x05\x03\x06\x00\x00")));
+    values[999] = 5;
+    values[0] = 6; /* a run fills the group that literals began */
+    strbuf_clear(&bytes);
+    pq_encode_hybrid(&bytes, values, ARRAY_COUNT(values), 3);
+    assert_true(str_eq(strbuf_view(&bytes), STR("\x03\x6E\xDB\xB6\xC0\x0F\x05")));
     strbuf_fini(&bytes);
 }
 

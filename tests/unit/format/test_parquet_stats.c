@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "format/parquet_values.h"
+#include "format/parquet_file.h"
 #include "support/parquet_mem.h"
 #include "support/random_block.h"
 
@@ -114,6 +114,10 @@ static void bounds_of_floats_leave_out_nan_and_widen_zero(void **state)
             assert_memory_equal(stats.min, &cases[i].min, 8); /* by bits: the sign of zero counts */
             assert_memory_equal(stats.max, &cases[i].max, 8);
         }
+        const struct pq_meta_stats *raw = &file->meta.groups[0].chunks[0].stats; /* as other readers see them */
+        assert_int_equal(raw->known, cases[i].known);
+        assert_true(!raw->known || memcmp(raw->min.data, &cases[i].min, 8) == 0);
+        assert_true(!raw->known || memcmp(raw->max.data, &cases[i].max, 8) == 0);
         parquet_close(file);
         block_fini(&block);
     }

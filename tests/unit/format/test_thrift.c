@@ -108,7 +108,7 @@ static void malformed_messages_are_refused(void **state)
         { "\x18\x7F\x00", 3 },                                      /* longer than what is left */
         { "\x19\xF5\xFF\xFF\xFF\xFF\x0F\x00", 8 },                  /* more elements than bytes */
         { "\x1D\x00", 2 },                                          /* type 13 */
-        { "\x08\x01\x02\x00", 4 },                                  /* id -1 */
+        { "\x05\x01\x02\x00", 4 },                                  /* id -1 */
         { "\x1B\x7F\x55\x00", 4 },                                  /* a map longer than what is left */
         { "\x10\x00", 2 },                                          /* type 0 with a distance */
     };
