@@ -377,20 +377,32 @@ static void remember(struct plans *plans, struct plan *plan, const struct reques
     plan_unref(map_put(&plans->map, strbuf_view(&plans->key), plan_ref(plan)));
 }
 
+static void set_query_id(struct request *request, struct str query_id)
+{
+    if (query_id.len == 0 || !reply_value_is_clean(query_id)) /* it goes back in a header */
+        return;
+    size_t len = MIN(query_id.len, sizeof(request->query_id) - 1);
+    memcpy(request->query_id, query_id.data, len);
+    request->query_id[len] = '\0';
+}
+
+/* Before the plan: what is refused is answered under the sender's id too. */
+static bool take_query_id(struct request *request, struct str raw, struct err *err)
+{
+    struct str query_id = STR_EMPTY;
+    if (raw.data != NULL && !settings_request_decode(raw, request->arena, &query_id, err))
+        return false;
+    set_query_id(request, query_id.len > 0 ? query_id : request->h_query_id);
+    return true;
+}
+
 static bool take_values(struct request *request, const struct volatile_values *values, struct err *err)
 {
-    struct str query_id = request->plan->settings.query_id, token = STR_EMPTY;
-    if (values->query_id.data != NULL && !settings_request_decode(values->query_id, request->arena, &query_id, err))
-        return false;
+    struct str token = STR_EMPTY;
     if (values->token.data != NULL && !settings_request_decode(values->token, request->arena, &token, err))
         return false;
-    if (query_id.len == 0)
-        query_id = request->h_query_id;
-    if (query_id.len > 0 && reply_value_is_clean(query_id)) { /* it goes back in a header */
-        size_t len = MIN(query_id.len, sizeof(request->query_id) - 1);
-        memcpy(request->query_id, query_id.data, len);
-        request->query_id[len] = '\0';
-    }
+    if (values->query_id.data == NULL)
+        set_query_id(request, request->plan->settings.query_id);
     /* The clause is part of the plan and wins; then the URL, then the header. */
     if (request->plan->settings.token.len > 0)
         request->token = request->plan->settings.token;
@@ -413,6 +425,8 @@ bool plan_find(struct plans *plans, struct request *request, struct err *err)
 {
     struct volatile_values values = { 0 };
     key_make(plans, request, &values);
+    if (!take_query_id(request, values.query_id, err))
+        return false;
     struct str key = strbuf_view(&plans->key);
     bool again = plans->last != NULL && str_eq(key, strbuf_view(&plans->last_key));
     struct plan *plan = again ? plans->last : map_get(&plans->map, key);
