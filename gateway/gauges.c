@@ -126,8 +126,20 @@ static void collect(void *context)
     arena_free(gather.arena);
 }
 
+/* Values that are known from the start are there from the start, so that the first event shows as an increase. */
+static void announce(void)
+{
+    static const char *const reasons[] = { "memory", "disk", "parts", "connections", "draining" };
+    static const char *const phases[] = { "head", "body", "wait", "write" };
+    for (size_t i = 0; i < ARRAY_COUNT(reasons); i++)
+        metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(reasons[i])), 0);
+    for (size_t i = 0; i < ARRAY_COUNT(phases); i++)
+        metric_series_add(metric_series1(METRIC_HTTP_TIMEOUTS, str_of(phases[i])), 0);
+}
+
 void gauges_start(struct gateway *gateway)
 {
+    announce();
     metric_series_set(
         metric_series(METRIC_BUILD_INFO, (struct str[]){ STR(SLUICE_VERSION), STR(SLUICE_BUILD), STR(__VERSION__) }),
         1);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/metric.h"
 #include "base/text.h"
 #include "config/config.h"
 #include "format/codec.h"
@@ -379,9 +380,31 @@ static enum request_step refuse(struct request *request)
     return REQUEST_MORE;
 }
 
+/* Why a request was sent away for now; NULL: it was not. */
+static const char *throttle_reason(const struct request *request, enum err_code code)
+{
+    switch (code) {
+    case ERR_TOO_MANY_SIMULTANEOUS_QUERIES:
+        if (atomic_load_explicit(&request->gateway->stage, memory_order_relaxed) == STAGE_DRAINING)
+            return "draining";
+        return "connections";
+    case ERR_MEMORY_LIMIT_EXCEEDED:
+        return "memory";
+    case ERR_NOT_ENOUGH_SPACE:
+        return "disk";
+    case ERR_TOO_MANY_PARTS:
+        return "parts";
+    default:
+        return NULL;
+    }
+}
+
 enum request_step request_fail(struct request *request, const struct err *err)
 {
     struct reply *reply = &request->reply;
+    const char *throttled = throttle_reason(request, err->code);
+    if (throttled != NULL)
+        metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(throttled)), 1);
     reply_error(reply, err, request->authenticated, request->arena);
     request_statement_headers(request);
     reply_summary(reply, NULL, request->arena);

@@ -462,6 +462,8 @@ static bool end_waits(struct server *server, enum park_state how)
         }
         if (!request_end_wait(request, how))
             continue;
+        if (how == PARK_TIMED_OUT)
+            metric_series_add(metric_series1(METRIC_HTTP_TIMEOUTS, STR("wait")), 1);
         unpark(server, request);
         any = true;
     }
