@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# manual_pages.sh DIRECTORY SLUICED SLUICE: the pages name every option of --help and every signal, and groff has nothing
+# to say about them.
+set -euo pipefail
+pages=$1 sluiced=$2 sluice=$3
+missing=0
+
+names_of() { # PROGRAM: what its --help calls options, settings and verbs
+    "$1" --help | grep -oE -- '--[a-z][a-z-]*'
+    "$1" --help | sed -nE 's/^  ([a-z_]+[a-z_.0-9]*) .*/\1/p'
+}
+for pair in "$sluiced sluiced.8" "$sluice sluice.1"; do
+    read -r program page <<<"$pair"
+    text=$(sed 's/\\-/-/g' "$pages/$page")
+    for name in $(names_of "$program" | sort -u); do
+        grep -qF -- "$name" <<<"$text" || { echo "$page does not name $name"; missing=1; }
+    done
+    echo "$page: $(names_of "$program" | sort -u | wc -l) names"
+done
+[ $missing -eq 0 ]
+if ! command -v groff >/dev/null; then
+    echo "groff is not installed: only the names were checked"
+    exit 0
+fi
+said=$(for page in sluiced.8 sluice.1; do groff -man -ww -z -Tutf8 "$pages/$page" 2>&1; done)
+[ -z "$said" ] || { echo "$said"; exit 1; }
+echo "groff: no warning"
