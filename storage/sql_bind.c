@@ -111,8 +111,32 @@ static const char *const float_templates[] = {
     "($0 > $1 AND $0 <= 9e999)", "($0 <= $1 AND $1 <= 9e999)", "($0 >= $1 AND $0 <= 9e999)",
 };
 
-static bool bind_numbers(struct sql_node *node, const struct type *a, const struct type *b, int op)
+/* A constant beside a Decimal becomes one of its type where that is exact, so that the condition reaches the table. */
+static void constant_as_decimal(struct sql_resolver *r, struct sql_node *node)
 {
+    for (size_t i = 0; i < 2; i++) {
+        const struct sql_node *constant = sql_node_constant(node->args[i]);
+        const struct type *type = plain_of(r, node->args[1 - i]);
+        if (constant == NULL || type->kind != TYPE_DECIMAL || constant->value.kind == SQL_NULL)
+            continue;
+        unsigned scale = sql_type_scale(constant->type);
+        if ((!sql_type_is_int(constant->type) && constant->type->kind != TYPE_DECIMAL) || scale > type->scale)
+            continue;
+        struct sql_wide wide =
+            sql_wide_mul(sql_value_wide(&constant->value, constant->type), sql_wide_pow10(type->scale - scale));
+        struct strbuf bytes = { 0 };
+        if (sql_wide_fits(wide, type) && type_width(constant->type) <= 8) {
+            struct sql_value value = sql_value_of_wide(wide, type, &bytes);
+            node->args[i] = sql_node_literal(r, type, &value);
+        }
+        strbuf_fini(&bytes);
+    }
+}
+
+static bool bind_numbers(struct sql_resolver *r, struct sql_node *node, int op)
+{
+    constant_as_decimal(r, node);
+    const struct type *a = plain_of(r, node->args[0]), *b = plain_of(r, node->args[1]);
     enum sql_rep a_rep = sql_rep_of(a), b_rep = sql_rep_of(b);
     bool a_small = sql_type_is_int(a) && a_rep != SQL_REP_WIDE, b_small = sql_type_is_int(b) && b_rep != SQL_REP_WIDE;
     bool a_float = sql_type_is_float(a), b_float = sql_type_is_float(b);
@@ -180,7 +204,7 @@ bool sql_bind_compare(struct sql_resolver *r, struct sql_node *node, struct err 
          b_string = sql_type_is_string(b) || sql_type_is_enum(b);
     bool ok;
     if (sql_type_is_number(a) && sql_type_is_number(b))
-        ok = bind_numbers(node, a, b, op);
+        ok = bind_numbers(r, node, op);
     else if (sql_type_is_enum(a) && type_eq(a, b))
         ok = use_template(node, plain_templates[op], type_of_kind(TYPE_UINT8));
     else if (a_string && b_string)

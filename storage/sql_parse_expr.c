@@ -95,7 +95,7 @@ void sql_nodes_add(struct sql_parser *p, struct sql_nodes *nodes, struct sql_nod
     nodes->at[nodes->count++] = node;
 }
 
-static struct sql_node *node_new(struct sql_parser *p, enum sql_node_kind kind, size_t offset)
+struct sql_node *sql_node_new(struct sql_parser *p, enum sql_node_kind kind, size_t offset)
 {
     struct sql_node *node = ARENA_NEW(p->arena, struct sql_node);
     node->kind = kind;
@@ -105,7 +105,7 @@ static struct sql_node *node_new(struct sql_parser *p, enum sql_node_kind kind, 
 
 static struct sql_node *call_new(struct sql_parser *p, size_t offset, const char *name, size_t count, ...)
 {
-    struct sql_node *node = node_new(p, SQL_CALL, offset);
+    struct sql_node *node = sql_node_new(p, SQL_CALL, offset);
     va_list list;
     node->name = str_of(name);
     node->args = ARENA_ARRAY(p->arena, struct sql_node *, count + 1);
@@ -119,163 +119,11 @@ static struct sql_node *call_new(struct sql_parser *p, size_t offset, const char
 
 static struct sql_node *call_of(struct sql_parser *p, size_t offset, const char *name, const struct sql_nodes *args)
 {
-    struct sql_node *node = node_new(p, SQL_CALL, offset);
+    struct sql_node *node = sql_node_new(p, SQL_CALL, offset);
     node->name = str_of(name);
     node->args = args->at;
     node->args_count = args->count;
     return node;
-}
-
-/* ---- literals ---- */
-
-static struct sql_node *literal_text(struct sql_parser *p, size_t offset, struct str text)
-{
-    struct sql_node *node = node_new(p, SQL_LITERAL, offset);
-    struct strbuf printed = { 0 };
-    lexer_print_string(&printed, text);
-    node->name = arena_dup(p->arena, strbuf_view(&printed));
-    strbuf_fini(&printed);
-    node->value = sql_text(text);
-    node->type = type_of_kind(TYPE_STRING);
-    return node;
-}
-
-static struct sql_node *literal_uint(struct sql_parser *p, size_t offset, uint64_t u)
-{
-    struct sql_node *node = node_new(p, SQL_LITERAL, offset);
-    struct strbuf bytes = { 0 };
-    enum type_kind kind = u <= UINT8_MAX    ? TYPE_UINT8
-                          : u <= UINT16_MAX ? TYPE_UINT16
-                          : u <= UINT32_MAX ? TYPE_UINT32
-                                            : TYPE_UINT64;
-    node->type = type_of_kind(kind);
-    struct sql_value value = sql_value_of_wide(sql_wide_of_uint(u), node->type, &bytes);
-    node->value = sql_value_dup(&value, p->arena);
-    strbuf_fini(&bytes);
-    node->name = str_of(arena_printf(p->arena, "%llu", (unsigned long long)u));
-    return node;
-}
-
-static struct sql_node *literal_double(struct sql_parser *p, size_t offset, double d)
-{
-    struct sql_node *node = node_new(p, SQL_LITERAL, offset);
-    struct strbuf bytes = { 0 };
-    struct column column;
-    node->type = type_of_kind(TYPE_FLOAT64);
-    struct sql_value value = sql_value_of_double(d, &bytes);
-    node->value = sql_value_dup(&value, p->arena);
-    strbuf_clear(&bytes);
-    column_init(&column, node->type);
-    column_push_fixed(&column, &d);
-    text_value_print(&column, 0, TEXT_PLAIN, format_settings_default(), &bytes);
-    column_fini(&column);
-    struct str text = strbuf_view(&bytes);
-    if (isfinite(d) && str_find_char(text, '.') == STR_NONE && str_find_char(text, 'e') == STR_NONE)
-        strbuf_add_char(&bytes, '.');
-    node->name = arena_dup(p->arena, strbuf_view(&bytes));
-    strbuf_fini(&bytes);
-    return node;
-}
-
-static struct sql_node *literal_bool(struct sql_parser *p, size_t offset, bool b)
-{
-    struct sql_node *node = node_new(p, SQL_LITERAL, offset);
-    node->type = type_of_kind(TYPE_BOOL);
-    node->value = sql_int(b);
-    node->name = b ? STR("true") : STR("false");
-    return node;
-}
-
-static struct sql_node *literal_null(struct sql_parser *p, size_t offset)
-{
-    struct sql_node *node = node_new(p, SQL_LITERAL, offset);
-    node->type = type_nullable(type_of_kind(TYPE_NOTHING), p->arena);
-    node->value = sql_null();
-    node->name = STR("NULL");
-    return node;
-}
-
-static int digit_of(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 99;
-}
-
-static bool parse_radix(struct str digits, unsigned base, uint64_t *out)
-{
-    uint64_t u = 0;
-    if (digits.len == 0)
-        return false;
-    for (size_t i = 0; i < digits.len; i++) {
-        int digit = digit_of(digits.data[i]);
-        if (digit >= (int)base || u > (UINT64_MAX - (uint64_t)digit) / base)
-            return false;
-        u = u * base + (uint64_t)digit;
-    }
-    *out = u;
-    return true;
-}
-
-static bool literal_number(struct sql_parser *p, struct token token, struct sql_node **node)
-{
-    char digits[400];
-    size_t length = 0;
-    for (size_t i = 0; i < token.text.len && length < sizeof digits; i++)
-        if (token.text.data[i] != '_')
-            digits[length++] = token.text.data[i];
-    struct str text = str_make(digits, length);
-    uint64_t u;
-    double d;
-    if (str_starts_nocase(text, STR("0x")) && parse_radix(str_from(text, 2), 16, &u))
-        *node = literal_uint(p, token.offset, u);
-    else if (str_starts_nocase(text, STR("0b")) && parse_radix(str_from(text, 2), 2, &u))
-        *node = literal_uint(p, token.offset, u);
-    else if (str_to_u64(text, &u))
-        *node = literal_uint(p, token.offset, u);
-    else if (str_to_double(text, &d))
-        *node = literal_double(p, token.offset, d);
-    else
-        return lexer_error(&p->lexer, token, "number", p->err);
-    return true;
-}
-
-static bool literal_string(struct sql_parser *p, struct str *text)
-{
-    struct token token = lexer_next(&p->lexer);
-    struct strbuf buffer = { 0 };
-    bool ok = token_unquote(token, &buffer, p->err);
-    if (ok)
-        *text = arena_dup(p->arena, strbuf_view(&buffer));
-    strbuf_fini(&buffer);
-    return ok;
-}
-
-/* -literal is a literal, as ClickHouse names it. */
-static bool negate_literal(struct sql_parser *p, struct sql_node *node)
-{
-    if (node->kind != SQL_LITERAL || node->alias.len != 0)
-        return false;
-    if (node->type->kind == TYPE_FLOAT64 && node->value.kind == SQL_REAL) {
-        node->value.r = -node->value.r;
-    } else if (node->value.kind == SQL_INT && type_is_integer(node->type) && !type_is_signed(node->type)) {
-        int64_t i = node->value.i = -node->value.i;
-        enum type_kind kind = i >= INT8_MIN    ? TYPE_INT8
-                              : i >= INT16_MIN ? TYPE_INT16
-                              : i >= INT32_MIN ? TYPE_INT32
-                                               : TYPE_INT64;
-        node->type = type_of_kind(i == 0 ? TYPE_UINT8 : kind);
-        if (i == 0)
-            return true;
-    } else if (node->value.kind == SQL_BLOB && str_is(node->name, "9223372036854775808")) {
-        node->value = sql_int(INT64_MIN);
-        node->type = type_of_kind(TYPE_INT64);
-    } else {
-        return false;
-    }
-    node->name = str_of(arena_printf(p->arena, "-" STR_FMT, STR_ARG(node->name)));
-    return true;
 }
 
 /* ---- names and parameters ---- */
@@ -352,7 +200,7 @@ static bool brace(struct sql_parser *p, struct sql_node **node)
     if (!parameter(p, &name, &type_text) || !find_parameter(p, name, &value))
         return false;
     if (str_eq_nocase(type_text, STR("Identifier"))) {
-        *node = node_new(p, SQL_NAME, open.offset);
+        *node = sql_node_new(p, SQL_NAME, open.offset);
         (*node)->parts[(*node)->parts_count++] = value;
         return true;
     }
@@ -365,7 +213,7 @@ static bool brace(struct sql_parser *p, struct sql_node **node)
     bool ok = text_value_parse(value, TEXT_ESCAPED, format_settings_default(), &column, p->err);
     if (ok) {
         struct sql_value cell = sql_value_of_cell(&column, 0, &bytes);
-        *node = node_new(p, SQL_LITERAL, open.offset);
+        *node = sql_node_new(p, SQL_LITERAL, open.offset);
         (*node)->type = type;
         (*node)->value = sql_value_dup(&cell, p->arena);
         strbuf_clear(&bytes);
@@ -419,14 +267,14 @@ static bool interval(struct sql_parser *p, struct sql_node **node)
     struct sql_node *amount;
     if (token.kind == TOKEN_STRING) {
         int64_t i;
-        if (!literal_string(p, &text))
+        if (!sql_literal_string(p, &text))
             return false;
         struct str rest = str_trim(text), number;
         if (!str_cut(&rest, ' ', &number) || !str_to_i64(number, &i))
             return lexer_error(&p->lexer, token, "interval such as '5 minute'", p->err);
-        amount = literal_uint(p, token.offset, (uint64_t)(i < 0 ? -(uint64_t)i : (uint64_t)i));
+        amount = sql_literal_uint(p, token.offset, (uint64_t)(i < 0 ? -(uint64_t)i : (uint64_t)i));
         if (i < 0)
-            negate_literal(p, amount);
+            sql_literal_negate(p, amount);
         text = str_trim(rest);
     } else if (!sql_expression(p, &amount)) {
         return false;
@@ -477,7 +325,7 @@ static bool cast_tail(struct sql_parser *p, size_t offset, struct sql_node *valu
         return false;
     if (str_find_char(text, '(') != STR_NONE && type_parse(text, p->arena, &type, &ignored))
         text = type->text; /* as the engine prints it; a wrong one is told where it is used */
-    *node = call_new(p, offset, "CAST", 2, value, literal_text(p, at, text));
+    *node = call_new(p, offset, "CAST", 2, value, sql_literal_text(p, at, text));
     return true;
 }
 
@@ -562,7 +410,7 @@ static bool unit_argument(struct sql_parser *p, struct str function, struct sql_
         struct strbuf lower = { 0 };
         for (size_t k = 0; k < token.text.len; k++)
             strbuf_add_char(&lower, (char)(token.text.data[k] | 0x20));
-        sql_nodes_add(p, args, literal_text(p, token.offset, arena_dup(p->arena, strbuf_view(&lower))));
+        sql_nodes_add(p, args, sql_literal_text(p, token.offset, arena_dup(p->arena, strbuf_view(&lower))));
         strbuf_fini(&lower);
         return true;
     }
@@ -574,7 +422,7 @@ static bool call_args(struct sql_parser *p, struct sql_nodes *args)
     if (sql_symbol(p, ")"))
         return true;
     if (sql_starts_query(p)) { /* f(SELECT ...) */
-        struct sql_node *node = node_new(p, SQL_SUBQUERY, sql_peek(p).offset);
+        struct sql_node *node = sql_node_new(p, SQL_SUBQUERY, sql_peek(p).offset);
         if (!sql_select_query(p, &node->query))
             return false;
         sql_nodes_add(p, args, node);
@@ -609,7 +457,7 @@ static bool call(struct sql_parser *p, struct token name, struct sql_node **out)
             return trim_call(p, name.offset, out);
     }
     struct sql_nodes args = { 0 };
-    struct sql_node *node = node_new(p, SQL_CALL, name.offset);
+    struct sql_node *node = sql_node_new(p, SQL_CALL, name.offset);
     node->name = name.text;
     if (name.kind == TOKEN_QUOTED_NAME)
         node->name = str_sub(name.text, 1, name.text.len - 2);
@@ -660,7 +508,7 @@ static bool case_expression(struct sql_parser *p, struct sql_node **node)
             return false;
         sql_nodes_add(p, &args, part);
     } else {
-        sql_nodes_add(p, &args, literal_null(p, sql_peek(p).offset));
+        sql_nodes_add(p, &args, sql_literal_null(p, sql_peek(p).offset));
     }
     *node = call_of(p, start.offset, with_value ? "caseWithExpression" : "multiIf", &args);
     return sql_expect_word(p, "END");
@@ -675,7 +523,7 @@ static bool parenthesis(struct sql_parser *p, struct sql_node **node)
         return true;
     }
     if (sql_starts_query(p)) {
-        *node = node_new(p, SQL_SUBQUERY, open.offset);
+        *node = sql_node_new(p, SQL_SUBQUERY, open.offset);
         return sql_select_query(p, &(*node)->query) && sql_expect_symbol(p, ")");
     }
     bool comma = false;
@@ -733,7 +581,7 @@ static bool name_or_call(struct sql_parser *p, struct sql_node **node)
         lexer_next(&p->lexer);
         return call(p, token, node);
     }
-    struct sql_node *name = node_new(p, SQL_NAME, token.offset);
+    struct sql_node *name = sql_node_new(p, SQL_NAME, token.offset);
     *node = name;
     if (!sql_name(p, &name->parts[name->parts_count++]))
         return false;
@@ -759,9 +607,9 @@ static bool typed_string(struct sql_parser *p, const char *type, struct sql_node
 {
     struct token start = lexer_next(&p->lexer), token = sql_peek(p);
     struct str text;
-    if (!literal_string(p, &text))
+    if (!sql_literal_string(p, &text))
         return false;
-    *node = call_new(p, start.offset, type, 1, literal_text(p, token.offset, text));
+    *node = call_new(p, start.offset, type, 1, sql_literal_text(p, token.offset, text));
     return true;
 }
 
@@ -771,17 +619,17 @@ static bool word(struct sql_parser *p, struct sql_node **node)
     bool called = token_is_symbol(second, "(");
     if (token_is_word(token, "NULL") && !called) {
         lexer_next(&p->lexer);
-        *node = literal_null(p, token.offset);
+        *node = sql_literal_null(p, token.offset);
         return true;
     }
     if ((token_is_word(token, "true") || token_is_word(token, "false")) && !called) {
         lexer_next(&p->lexer);
-        *node = literal_bool(p, token.offset, token_is_word(token, "true"));
+        *node = sql_literal_bool(p, token.offset, token_is_word(token, "true"));
         return true;
     }
     if ((token_is_word(token, "inf") || token_is_word(token, "nan")) && !called) {
         lexer_next(&p->lexer);
-        *node = literal_double(p, token.offset, token_is_word(token, "inf") ? (double)INFINITY : (double)NAN);
+        *node = sql_literal_double(p, token.offset, token_is_word(token, "inf") ? (double)INFINITY : (double)NAN);
         return true;
     }
     if (token_is_word(token, "CASE") && !called)
@@ -804,12 +652,12 @@ static bool primary(struct sql_parser *p, struct sql_node **node)
     switch (token.kind) {
     case TOKEN_NUMBER:
         lexer_next(&p->lexer);
-        return literal_number(p, token, node);
+        return sql_literal_number(p, token, node);
     case TOKEN_STRING: {
         struct str text;
-        if (!literal_string(p, &text))
+        if (!sql_literal_string(p, &text))
             return false;
-        *node = literal_text(p, token.offset, text);
+        *node = sql_literal_text(p, token.offset, text);
         return true;
     }
     case TOKEN_WORD:
@@ -825,7 +673,7 @@ static bool primary(struct sql_parser *p, struct sql_node **node)
             return brace(p, node);
         if (token_is_symbol(token, "*")) {
             lexer_next(&p->lexer);
-            *node = node_new(p, SQL_STAR, token.offset);
+            *node = sql_node_new(p, SQL_STAR, token.offset);
             return star_tail(p, *node);
         }
         break;
@@ -850,7 +698,7 @@ static bool tuple_index(struct sql_parser *p, struct sql_node **node)
         uint64_t index;
         if (!str_to_u64(piece, &index))
             return lexer_error(&p->lexer, token, "index of a tuple element", p->err);
-        *node = call_new(p, (*node)->offset, "tupleElement", 2, *node, literal_uint(p, token.offset, index));
+        *node = call_new(p, (*node)->offset, "tupleElement", 2, *node, sql_literal_uint(p, token.offset, index));
     }
     return true;
 }
@@ -870,7 +718,7 @@ static bool postfix(struct sql_parser *p, struct sql_node **node)
         } else if (token_is_symbol(token, "::")) {
             lexer_next(&p->lexer);
             if ((*node)->kind == SQL_LITERAL && sql_type_is_number((*node)->type)) /* read as the type, not converted */
-                *node = literal_text(p, (*node)->offset, (*node)->name);
+                *node = sql_literal_text(p, (*node)->offset, (*node)->name);
             if (!cast_tail(p, (*node)->offset, *node, node))
                 return false;
         } else if ((token.kind == TOKEN_NUMBER && token.text.data[0] == '.' && !token.space_before) ||
@@ -883,7 +731,7 @@ static bool postfix(struct sql_parser *p, struct sql_node **node)
             size_t offset = sql_peek(p).offset;
             if (!sql_name(p, &name))
                 return false;
-            *node = call_new(p, (*node)->offset, "tupleElement", 2, *node, literal_text(p, offset, name));
+            *node = call_new(p, (*node)->offset, "tupleElement", 2, *node, sql_literal_text(p, offset, name));
         } else {
             return true;
         }
@@ -905,7 +753,7 @@ static bool unary(struct sql_parser *p, struct sql_node **node)
         return false;
     bool ok = unary(p, node);
     sql_leave(p);
-    if (ok && !(literal && negate_literal(p, *node)))
+    if (ok && !(literal && sql_literal_negate(p, *node)))
         *node = call_new(p, token.offset, "negate", 1, *node);
     return ok;
 }
@@ -1169,81 +1017,4 @@ bool sql_expressions(struct sql_parser *p, struct sql_nodes *nodes)
         sql_nodes_add(p, nodes, node);
     } while (sql_symbol(p, ","));
     return true;
-}
-
-/* ---- names of columns ---- */
-
-static void print_list(struct sql_node *const *nodes, size_t count, struct strbuf *out)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (i > 0)
-            strbuf_add_text(out, ", ");
-        sql_node_print(nodes[i], out);
-    }
-}
-
-static void print_call(const struct sql_node *node, struct strbuf *out)
-{
-    struct sql_node *const *args = node->shown != NULL ? node->shown : node->args;
-    size_t count = node->shown != NULL ? node->shown_count : node->args_count;
-    bool array_ = str_is(node->name, "array"), tuple = str_is(node->name, "tuple");
-    if (array_ || tuple) {
-        strbuf_add_char(out, array_ ? '[' : '(');
-        print_list(args, count, out);
-        strbuf_add_char(out, array_ ? ']' : ')');
-        return;
-    }
-    strbuf_add(out, node->spelled.len > 0 ? node->spelled : node->name);
-    if (node->distinct)
-        strbuf_add_text(out, "Distinct");
-    if (node->params_given) {
-        strbuf_add_char(out, '(');
-        print_list(node->params, node->params_count, out);
-        strbuf_add_char(out, ')');
-    }
-    strbuf_add_char(out, '(');
-    if (!(count == 1 && args[0]->kind == SQL_STAR && str_eq_nocase(node->name, STR("count"))))
-        print_list(args, count, out);
-    strbuf_add_char(out, ')');
-}
-
-void sql_node_print(const struct sql_node *node, struct strbuf *out)
-{
-    if (node->alias.len != 0) {
-        strbuf_add(out, node->alias);
-        return;
-    }
-    switch (node->kind) {
-    case SQL_LITERAL:
-        strbuf_add(out, node->name);
-        return;
-    case SQL_NAME:
-        if (node->parts_count == 0 && node->target != NULL) {
-            sql_node_print(node->target, out);
-            return;
-        }
-        if (node->table != NULL) {
-            if (node->qualified) {
-                strbuf_add(out, node->table->alias.len > 0 ? node->table->alias : node->table->name);
-                strbuf_add_char(out, '.');
-            }
-            strbuf_add(out, node->table->columns[node->column].name);
-            return;
-        }
-        for (size_t i = 0; i < node->parts_count; i++) {
-            if (i > 0)
-                strbuf_add_char(out, '.');
-            strbuf_add(out, node->parts[i]);
-        }
-        return;
-    case SQL_STAR:
-        strbuf_add_char(out, '*');
-        return;
-    case SQL_SUBQUERY:
-        strbuf_add_text(out, "_subquery");
-        return;
-    case SQL_CALL:
-        print_call(node, out);
-        return;
-    }
 }

@@ -3,6 +3,7 @@
 #define SLUICE_STORAGE_SQL_PARSER_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -43,6 +44,19 @@ bool sql_enter(struct sql_parser *p);
 void sql_leave(struct sql_parser *p);
 /* A name: bare, quoted or {x:Identifier}. */
 bool sql_name(struct sql_parser *p, struct str *name);
+
+struct sql_node *sql_node_new(struct sql_parser *p, enum sql_node_kind kind, size_t offset);
+/* sql_parse_literal.c */
+struct sql_node *sql_literal_text(struct sql_parser *p, size_t offset, struct str text);
+struct sql_node *sql_literal_uint(struct sql_parser *p, size_t offset, uint64_t u); /* the least type that holds it */
+struct sql_node *sql_literal_double(struct sql_parser *p, size_t offset, double d);
+struct sql_node *sql_literal_bool(struct sql_parser *p, size_t offset, bool b);
+struct sql_node *sql_literal_null(struct sql_parser *p, size_t offset);
+bool sql_literal_number(struct sql_parser *p, struct token token, struct sql_node **node);
+/* The next token, which is a string. */
+bool sql_literal_string(struct sql_parser *p, struct str *text);
+/* Makes -literal of it, which is a literal too; false where it is none that can be. */
+bool sql_literal_negate(struct sql_parser *p, struct sql_node *node);
 
 bool sql_expression(struct sql_parser *p, struct sql_node **node);
 /* With "AS name", and where bare_ok with " name". */

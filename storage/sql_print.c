@@ -1,0 +1,77 @@
+/* sql_print.c: the name of a column that is an expression. */
+#include "storage/sql_ast.h"
+
+static void print_list(struct sql_node *const *nodes, size_t count, struct strbuf *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            strbuf_add_text(out, ", ");
+        sql_node_print(nodes[i], out);
+    }
+}
+
+static void print_call(const struct sql_node *node, struct strbuf *out)
+{
+    struct sql_node *const *args = node->shown != NULL ? node->shown : node->args;
+    size_t count = node->shown != NULL ? node->shown_count : node->args_count;
+    bool array_ = str_is(node->name, "array"), tuple = str_is(node->name, "tuple");
+    if (array_ || tuple) {
+        strbuf_add_char(out, array_ ? '[' : '(');
+        print_list(args, count, out);
+        strbuf_add_char(out, array_ ? ']' : ')');
+        return;
+    }
+    strbuf_add(out, node->spelled.len > 0 ? node->spelled : node->name);
+    if (node->distinct)
+        strbuf_add_text(out, "Distinct");
+    if (node->params_given) {
+        strbuf_add_char(out, '(');
+        print_list(node->params, node->params_count, out);
+        strbuf_add_char(out, ')');
+    }
+    strbuf_add_char(out, '(');
+    if (!(count == 1 && args[0]->kind == SQL_STAR && str_eq_nocase(node->name, STR("count"))))
+        print_list(args, count, out);
+    strbuf_add_char(out, ')');
+}
+
+void sql_node_print(const struct sql_node *node, struct strbuf *out)
+{
+    if (node->alias.len != 0) {
+        strbuf_add(out, node->alias);
+        return;
+    }
+    switch (node->kind) {
+    case SQL_LITERAL:
+        strbuf_add(out, node->name);
+        return;
+    case SQL_NAME:
+        if (node->parts_count == 0 && node->target != NULL) {
+            sql_node_print(node->target, out);
+            return;
+        }
+        if (node->table != NULL) {
+            if (node->qualified) {
+                strbuf_add(out, node->table->alias.len > 0 ? node->table->alias : node->table->name);
+                strbuf_add_char(out, '.');
+            }
+            strbuf_add(out, node->table->columns[node->column].name);
+            return;
+        }
+        for (size_t i = 0; i < node->parts_count; i++) {
+            if (i > 0)
+                strbuf_add_char(out, '.');
+            strbuf_add(out, node->parts[i]);
+        }
+        return;
+    case SQL_STAR:
+        strbuf_add_char(out, '*');
+        return;
+    case SQL_SUBQUERY:
+        strbuf_add_text(out, "_subquery");
+        return;
+    case SQL_CALL:
+        print_call(node, out);
+        return;
+    }
+}

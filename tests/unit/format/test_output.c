@@ -1,0 +1,233 @@
+/* Answers byte for byte as the engine prints them: output_cases.inc was recorded from it. */
+#include "format/output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/text_value.h"
+#include "tests/support/cmocka_all.h"
+
+struct output_column {
+    const char *name, *type, *values[2];
+};
+static const struct output_column columns[] = {
+#define OUTPUT_COLUMNS
+#include "tests/unit/format/output_cases.inc"
+#undef OUTPUT_COLUMNS
+};
+
+struct context {
+    struct arena *arena;
+    struct block block;
+};
+
+static int set_up(void **state)
+{
+    struct context *c = NEW(struct context);
+    c->arena = arena_new(4096);
+    block_init(&c->block, ARRAY_COUNT(columns));
+    for (size_t i = 0; i < ARRAY_COUNT(columns); i++) {
+        struct err err = { 0 };
+        const struct type *type;
+        if (!type_parse(str_of(columns[i].type), c->arena, &type, &err))
+            fail_msg("%s: %s", columns[i].type, err.text);
+        c->block.names[i] = str_of(columns[i].name);
+        column_init(&c->block.columns[i], type);
+        for (size_t row = 0; row < 2; row++)
+            if (!text_value_parse(str_of(columns[i].values[row]), TEXT_ESCAPED, format_settings_default(),
+                                  &c->block.columns[i], &err))
+                fail_msg("%s: %s", columns[i].name, err.text);
+    }
+    c->block.rows = 2;
+    *state = c;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct context *c = *state;
+    block_fini(&c->block);
+    arena_free(c->arena);
+    free(c);
+    return 0;
+}
+
+static bool print(const struct block *block, const char *name, const struct output_info *info,
+                  const struct format_settings *settings, struct strbuf *out)
+{
+    const struct output_format *format;
+    struct err err = { 0 };
+    if (!output_format_find(str_of(name), &format, &err))
+        fail_msg("%s: %s", name, err.text);
+    bool ok = output_write(format, block, info, settings, out, &err);
+    if (!ok)
+        assert_int_equal(err.code, ERR_TOO_MANY_ROWS_OR_BYTES);
+    return ok;
+}
+
+static void formats_print_what_the_engine_prints(void **state)
+{
+    static const struct {
+        const char *format;
+        struct str bytes;
+    } cases[] = {
+#include "tests/unit/format/output_cases.inc"
+    };
+    struct context *c = *state;
+    struct output_info info = { 0 };
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf out = { 0 };
+        assert_true(print(&c->block, cases[i].format, &info, format_settings_default(), &out));
+        size_t at = 0;
+        while (at < out.len && at < cases[i].bytes.len && out.data[at] == cases[i].bytes.data[at])
+            at++;
+        if (at < out.len || at < cases[i].bytes.len)
+            fail_msg("%s: byte %zu of %zu (%zu wanted): %.60s", cases[i].format, at, out.len, cases[i].bytes.len,
+                     strbuf_cstr(&out) + at);
+        strbuf_fini(&out);
+    }
+}
+
+static void names_and_aliases_are_found_in_any_case(void **state)
+{
+    static const struct {
+        const char *name, *canonical, *header, *content_type;
+    } cases[] = {
+        { "TabSeparated", "TabSeparated", "TSV", "text/tab-separated-values; charset=UTF-8" },
+        { "tsv", "TabSeparated", "TSV", "text/tab-separated-values; charset=UTF-8" },
+        { "jsoneachrow", "JSONEachRow", "JSONEachRow", "application/x-ndjson; charset=UTF-8" },
+        { "NDJSON", "JSONEachRow", "NDJSON", "application/x-ndjson; charset=UTF-8" },
+        { "JSONCompactEachRow", "JSONCompactEachRow", "JSONCompactEachRow", "text/plain; charset=UTF-8" },
+        { "JSON", "JSON", "JSON", "application/json; charset=UTF-8" },
+        { "CSV", "CSV", "CSV", "text/csv; charset=UTF-8; header=absent" },
+        { "CSVWithNames", "CSVWithNames", "CSVWithNames", "text/csv; charset=UTF-8; header=present" },
+        { "Native", "Native", "Native", "application/octet-stream" },
+        { "null", "Null", "Null", "text/plain; charset=UTF-8" },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        const struct output_format *format;
+        struct err err = { 0 };
+        assert_true(output_format_find(str_of(cases[i].name), &format, &err));
+        assert_string_equal(format->name, cases[i].canonical);
+        assert_string_equal(format->header_name, cases[i].header);
+        assert_string_equal(format->content_type, cases[i].content_type);
+    }
+}
+
+static void an_unknown_format_names_a_near_one(void **state)
+{
+    const struct output_format *format;
+    struct err err = { 0 };
+    (void)state;
+    assert_false(output_format_find(STR("JSONEachRaw"), &format, &err));
+    assert_int_equal(err.code, ERR_UNKNOWN_FORMAT);
+    assert_non_null(strstr(err.text, "JSONEachRow"));
+}
+
+static void a_limit_stops_every_format(void **state)
+{
+    static const char *const names[] = { "TSV",    "CSV",       "JSON",     "JSONEachRow",
+                                         "Native", "RowBinary", "Vertical", "Pretty" };
+    struct context *c = *state;
+    struct output_info info = { 0 };
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        struct strbuf out = { .limit = 100 };
+        assert_false(print(&c->block, names[i], &info, format_settings_default(), &out));
+        strbuf_fini(&out);
+    }
+}
+
+static void settings_change_what_is_printed(void **state)
+{
+    struct context *c = *state;
+    struct format_settings settings = *format_settings_default();
+    struct output_info info = { 0 };
+    struct strbuf out = { 0 };
+    struct block one = { .columns = &c->block.columns[1], .names = &c->block.names[1], .columns_count = 1, .rows = 2 };
+    settings.output_format_json_quote_64bit_integers = true;
+    settings.output_format_json_array_of_rows = true;
+    settings.output_format_csv_crlf_end_of_line = true;
+    assert_true(print(&one, "JSONEachRow", &info, &settings, &out));
+    assert_string_equal(strbuf_cstr(&out), "[\n{\"b\":\"-5\"},\n{\"b\":\"9223372036854775807\"}\n]\n");
+    strbuf_clear(&out);
+    assert_true(print(&one, "CSV", &info, &settings, &out));
+    assert_string_equal(strbuf_cstr(&out), "-5\r\n9223372036854775807\r\n");
+    strbuf_fini(&out);
+}
+
+static void json_tells_rows_before_limit_only_with_one(void **state)
+{
+    struct context *c = *state;
+    struct output_info info = { .rows_before_limit = 9, .rows_read = 4, .bytes_read = 5, .elapsed_ns = 1500000000 };
+    struct strbuf out = { 0 };
+    assert_true(print(&c->block, "JSONCompact", &info, format_settings_default(), &out));
+    assert_non_null(strstr(strbuf_cstr(&out), "\t\"rows_before_limit_at_least\": 9,\n\n"));
+    assert_non_null(
+        strstr(strbuf_cstr(&out), "\"elapsed\": 1.500000000,\n\t\t\"rows_read\": 4,\n\t\t\"bytes_read\": 5\n"));
+    strbuf_fini(&out);
+}
+
+/* contracts of the protocol: `SELECT 1 AS check` at 54460 */
+static void native_has_a_block_info_for_clients_that_say_a_version(void **state)
+{
+    static const char expected[] = "\x01\x00\x02\xff\xff\xff\xff\x00\x01\x01\x05"
+                                   "check\x05UInt8\x00\x01";
+    struct output_info info = { .client_protocol_version = 54460 };
+    struct strbuf out = { 0 };
+    struct block block;
+    uint8_t number = 1;
+    (void)state;
+    block_init(&block, 1);
+    block.names[0] = STR("check");
+    column_init(&block.columns[0], type_of_kind(TYPE_UINT8));
+    column_push_fixed(&block.columns[0], &number);
+    block.rows = 1;
+    assert_true(print(&block, "Native", &info, format_settings_default(), &out));
+    assert_true(str_eq(strbuf_view(&out), str_make(expected, sizeof expected - 1)));
+    block_fini(&block);
+    strbuf_fini(&out);
+}
+
+static void pretty_formats_draw_tables(void **state)
+{
+    struct output_info info = { 0 };
+    struct strbuf out = { 0 };
+    struct block block;
+    (void)state;
+    block_init(&block, 2);
+    block.names[0] = STR("number");
+    block.names[1] = STR("s");
+    column_init(&block.columns[0], type_of_kind(TYPE_UINT8));
+    column_init(&block.columns[1], type_of_kind(TYPE_STRING));
+    for (uint8_t i = 0; i < 2; i++) {
+        column_push_fixed(&block.columns[0], &i);
+        column_push_str(&block.columns[1], STR("xй"));
+    }
+    block.rows = 2;
+    assert_true(print(&block, "PrettyCompact", &info, format_settings_default(), &out));
+    assert_string_equal(strbuf_cstr(&out), "   ┌─number─┬─s──┐\n"
+                                           "1. │      0 │ xй │\n"
+                                           "2. │      1 │ xй │\n"
+                                           "   └────────┴────┘\n");
+    strbuf_clear(&out);
+    assert_true(print(&block, "PrettySpace", &info, format_settings_default(), &out));
+    assert_string_equal(strbuf_cstr(&out), "    number   s \n\n1.       0   xй \n2.       1   xй \n");
+    block_fini(&block);
+    strbuf_fini(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats_print_what_the_engine_prints),
+        cmocka_unit_test(names_and_aliases_are_found_in_any_case),
+        cmocka_unit_test(an_unknown_format_names_a_near_one),
+        cmocka_unit_test(a_limit_stops_every_format),
+        cmocka_unit_test(settings_change_what_is_printed),
+        cmocka_unit_test(json_tells_rows_before_limit_only_with_one),
+        cmocka_unit_test(native_has_a_block_info_for_clients_that_say_a_version),
+        cmocka_unit_test(pretty_formats_draw_tables),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
