@@ -236,13 +236,13 @@ static void block_start(struct block *block, const struct schema *schema)
     }
 }
 
-static void parse(struct flush *f, struct block *block, struct str body)
+static void parse(struct flush *f, struct block *block, struct str body, int64_t wall_ns)
 {
     struct rows_target target = { .schema = f->schema,
                                   .columns = f->columns,
                                   .columns_count = f->columns_count,
                                   .settings = format_settings_default(),
-                                  .wall_ns = clock_wall_ns(clock_real()),
+                                  .wall_ns = wall_ns,
                                   .rng = rng_real() };
     struct rows_report report = { 0 };
     struct err err = { 0 };
@@ -295,10 +295,11 @@ static void flush_once(struct flush *f, size_t count, enum mode mode, struct mea
     struct block block;
     disk.all = disk.syncs = (struct cost){ 0 };
     struct cost from = now();
+    int64_t wall_ns = clock_wall_ns(clock_real());
     block_start(&block, f->schema);
     for (size_t i = 0; i < members_count; i++) {
         members[i] = (struct table_member){ .row_first = i * rows_each, .rows = rows_each };
-        parse(f, &block, lines_from(first + i * rows_each, rows_each));
+        parse(f, &block, lines_from(first + i * rows_each, rows_each), wall_ns);
     }
     add_since(&m->parse, from);
     must_work(table_insert(f->table, f->schema, &block, members, members_count, &err), "table_insert", &err);
