@@ -511,14 +511,17 @@ static enum runtime_exit drain(struct runtime *runtime)
     return flushed && given_up == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
 }
 
+/* The admin listener looks at the others as long as it lives, so it goes before they are freed. */
 static void stop_servers(struct runtime *runtime)
 {
     size_t count = runtime->servers_count;
-    runtime->servers_count = 0;
     for (size_t i = 0; i < count; i++)
         server_stop(runtime->servers[i]);
     server_stop(runtime->admin);
-    runtime->admin = NULL;
+    server_free(runtime->admin);
+    runtime->servers_count = 0;
+    for (size_t i = 0; i < count; i++)
+        server_free(runtime->servers[i]);
 }
 
 /* Buffers that the deadline left full stay as they are until the process is gone. */

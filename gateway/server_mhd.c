@@ -712,8 +712,10 @@ static void look_up_metrics(struct server *server)
     server->received_decoded = metric_series(METRIC_HTTP_RECEIVED_BYTES, (struct str[]){ protocol, STR("decoded") });
 }
 
-static void server_free(struct server *server)
+void server_free(struct server *server)
 {
+    if (server == NULL)
+        return;
     if (server->daemon != NULL) {
         quiesce(server);
         MHD_stop_daemon(server->daemon);
@@ -793,7 +795,6 @@ void server_stop(struct server *server)
     atomic_store_explicit(&server->stop, true, memory_order_release);
     poke(server);
     pthread_join(server->thread, NULL);
-    server_free(server);
 }
 
 uint64_t server_busy_since(const struct server *server)

@@ -33,8 +33,10 @@ void server_wake(struct server *server);
 void server_quiesce(struct server *server);
 /* Ends all waits that are still open (408): the deadline of the shutdown. */
 void server_abandon(struct server *server);
-/* Ends all waits, sends what is ready, ends the thread and the daemon, frees. NULL is fine. */
+/* Ends all waits, sends what is ready, ends the thread. What may be called from any thread still may. NULL is fine. */
 void server_stop(struct server *server);
+/* After server_stop. NULL is fine. */
+void server_free(struct server *server);
 /* Since when the loop is inside its work without a pause; 0: it waits. */
 uint64_t server_busy_since(const struct server *server);
 #endif
