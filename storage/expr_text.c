@@ -111,13 +111,15 @@ static bool number_text(struct parser *p, struct token token, struct str *out)
     } else if (text.len > 2 && text.len <= 18 && text.data[0] == '0' && (text.data[1] == 'x' || text.data[1] == 'X')) {
         *out = str_of(arena_printf(p->arena, "%llu", strtoull(strbuf_cstr(&digits) + 2, NULL, 16)));
     } else if (str_to_double(text, &real)) {
-        char shortest[40];
+        char shortest[400];
         for (int precision = 1; precision <= 17; precision++) {
             double back = 0;
             snprintf(shortest, sizeof shortest, "%.*g", precision, real);
             if (str_to_double(str_of(shortest), &back) && back == real)
                 break;
         }
+        if (real < 1e21 && strchr(shortest, 'e') != NULL && real >= 1)
+            snprintf(shortest, sizeof shortest, "%.0f", real);
         bool is_whole = strpbrk(shortest, ".en") == NULL;
         *out = str_of(arena_printf(p->arena, "%s%s", shortest, is_whole ? "." : ""));
     } else {

@@ -27,7 +27,7 @@ static bool write_pending(struct part_writer *w, struct err *err)
         return true;
     bool ok = fs_append(w->fs, w->file, strbuf_view(&w->pending), err);
     strbuf_clear(&w->pending);
-    return ok || err_wrap(err, "write %s", w->temp_path);
+    return ok;
 }
 
 static bool take_bytes(void *context, struct str bytes, struct err *err)
@@ -49,10 +49,8 @@ bool part_writer_open(struct fs *fs, const char *dir, const struct part_name *na
     w->dir = mem_strdup(dir);
     w->temp_path = mem_strdup(temp);
     w->final_path = mem_strdup(final);
-    if (!fs_create(fs, temp, &w->file, err)) {
-        err_wrap(err, "create %s", temp);
+    if (!fs_create(fs, temp, &w->file, err))
         goto failed;
-    }
     CRASH_POINT("part.created");
     w->temp_exists = true;
     w->parquet = parquet_writer_new(schema, options, take_bytes, w);
@@ -96,7 +94,7 @@ bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct er
     part_meta_text_fini(&text);
     if (ok) {
         CRASH_POINT("part.written");
-        ok = fs_sync(w->fs, w->file, err) || err_wrap(err, "sync %s", w->temp_path);
+        ok = fs_sync(w->fs, w->file, err);
     }
     ok = fs_finish(w->fs, &w->file, ok, err);
     CRASH_POINT("part.synced");
@@ -106,7 +104,7 @@ bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct er
 bool part_writer_rename(struct part_writer *w, struct err *err)
 {
     if (!fs_rename(w->fs, w->temp_path, w->final_path, err))
-        return err_wrap(err, "commit %s", w->final_path);
+        return false;
     w->temp_exists = false;
     w->renamed = true;
     CRASH_POINT("part.renamed");

@@ -179,7 +179,7 @@ static bool drop_all_tables(struct database *database, struct err *err)
     while (map_next(&database->tables, &at, &key, &value)) {
         if (!table_exclusive_begin(value, true, err))
             return false;
-        table_pin_parts(value);
+        table_pin_parts(value, 1);
     }
     return true;
 }
@@ -235,7 +235,7 @@ bool catalog_drop_table(struct store *store, struct database *database, struct t
     char *temp = temp_path(store, database->dir, "drop");
     bool renamed = false, ok = table_exclusive_begin(table, true, err);
     if (ok) {
-        table_pin_parts(table);
+        table_pin_parts(table, 2);
         ok = move_dir(store, table->dir, database->dir, temp, database->dir, &renamed, err);
         if (!renamed)
             table_undrop(table);
@@ -348,7 +348,7 @@ bool catalog_rename_table(struct store *store, struct table *table, struct datab
         free(path);
         return false;
     }
-    table_pin_parts(table);
+    table_pin_parts(table, 2);
     ok = catalog_write_def(store, table->dir, def, err) &&
          move_dir(store, table->dir, from->dir, path, to->dir, &renamed, err);
     if (!renamed) {
@@ -388,8 +388,8 @@ bool catalog_exchange_tables(struct store *store, struct table *a, struct databa
     }
     char *path_a = mem_strdup(a->dir), *path_b = mem_strdup(b->dir);
     char *waiting = join(database_b->dir, move_prefix, strrchr(path_b, '/') + 1);
-    table_pin_parts(a);
-    table_pin_parts(b);
+    table_pin_parts(a, 2);
+    table_pin_parts(b, 2);
     bool second = false, third = false;
     ok = catalog_write_def(store, path_a, def_a, err) && catalog_write_def(store, path_b, def_b, err) &&
          move_dir(store, path_a, database_a->dir, waiting, database_b->dir, &renamed, err) &&

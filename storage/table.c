@@ -233,7 +233,7 @@ bool table_sync_dir(struct table *t, struct synced_dir *dir, struct err *err)
     if (!ok)
         *err = dir->err;
     mutex_unlock(&t->write);
-    return ok || err_wrap(err, "sync directory %s", dir->path);
+    return ok;
 }
 
 static struct synced_dir *find_dir(struct table *t, const char *name)
@@ -260,7 +260,7 @@ bool table_dir(struct table *t, const char *name, struct synced_dir **out, struc
     if (made)
         return true;
     if (!fs_mkdir(t->env->fs, dir->path, err))
-        return err_wrap(err, "make directory %s", dir->path);
+        return false;
     if (!table_sync_dir(t, LIST_ENTRY(t->dirs.next, struct synced_dir, node), err))
         return false;
     mutex_lock(&t->write);
@@ -423,12 +423,13 @@ void table_note_flush(struct table *t, struct hash128 flush_id)
     mutex_unlock(&t->lock);
 }
 
-void table_pin_parts(struct table *t)
+void table_pin_parts(struct table *t, int own_refs)
 {
     struct err err = { 0 };
     mutex_lock(&t->lock);
     size_t count = t->current->count + t->old_count, used = 0;
-    bool set_is_read = __atomic_load_n(&t->current->refs, __ATOMIC_ACQUIRE) > 1;
+    bool set_is_read = __atomic_load_n(&t->current->refs, __ATOMIC_ACQUIRE) > 1 ||
+                       __atomic_load_n(&t->refs, __ATOMIC_ACQUIRE) > own_refs;
     struct part **parts = mem_alloc(count * sizeof *parts);
     for (size_t i = 0; i < count; i++) {
         struct part *part = i < t->current->count ? t->current->parts[i] : t->old[i - t->current->count];

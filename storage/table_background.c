@@ -152,9 +152,9 @@ static bool publish_merge(struct table *t, struct choice *choice, struct part_wr
         *unmark = take_back(t, writer, dir);
     } else {
         table_publish(t, &part, 1, choice->sources, choice->count, clock_mono_ns(t->env->clock) + 2);
-        log_info("merged: table=%s partition=%s parts=%zu rows=%llu bytes=%llu level=%u", t->full_name,
-                 part->partition.id, choice->count, (unsigned long long)part->rows, (unsigned long long)part->bytes,
-                 part->name.level);
+        log_debug("merged: table=%s partition=%s parts=%zu rows=%llu bytes=%llu level=%u", t->full_name,
+                  part->partition.id, choice->count, (unsigned long long)part->rows, (unsigned long long)part->bytes,
+                  part->name.level);
     }
     part_unref(part);
     return ok;

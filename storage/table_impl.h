@@ -113,8 +113,9 @@ void table_exclusive_end(struct table *table);
 void table_undrop(struct table *table); /* a drop that failed */
 must_use bool table_commit_begin(struct table *table, struct err *err);
 void table_commit_end(struct table *table);
-/* Keeps the files of parts that somebody reads open, for when their names change. */
-void table_pin_parts(struct table *table);
+/* Keeps the files of parts that somebody reads open, for when their names change. own_refs: references to the table
+ * that are the store's and the caller's; whoever has another may read. */
+void table_pin_parts(struct table *table, int own_refs);
 void table_set_def(struct table *table, struct table_def *def); /* ALTER */
 void table_stop_merges(struct table *table, bool stop);
 

@@ -53,8 +53,6 @@ static bool append(struct table *t, struct str bytes, struct err *err)
     bool ok =
         fs_append_to(fs, strbuf_cstr(&path), &file, err) && fs_append(fs, file, bytes, err) && fs_sync(fs, file, err);
     ok = fs_finish(fs, &file, ok, err);
-    if (!ok)
-        err_wrap(err, "append to %s", strbuf_cstr(&path));
     strbuf_fini(&path);
     return ok;
 }

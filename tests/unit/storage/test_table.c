@@ -1,5 +1,6 @@
 /* test_table.c: inserts, retries, partitions, merges and what a restart finds of them. */
 #include "sim/fs_sim.h"
+#include "storage/table_impl.h"
 #include "tests/support/cmocka_all.h"
 #include "tests/unit/storage/store_fixture.h"
 
@@ -266,6 +267,23 @@ static void truncate_and_drop_partition_stay_done(void **state)
     table_unref(t);
 }
 
+static void merges_stay_below_numbers_in_flight(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 1, "a" } }, 1, "");
+    insert(t, (struct row[]){ { 1, 2, "b" } }, 1, "");
+    struct flight *flight = table_take_blocks(t, 1);
+    insert(t, (struct row[]){ { 1, 4, "d" } }, 1, "");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_parts(t, "all:1-2-1 all:4-4-0");
+    table_end_flight(t, flight);
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_parts(t, "all:1-4-2");
+    table_unref(t);
+}
+
 static void too_many_parts_delay_and_then_refuse(void **state)
 {
     struct fixture *f = *state;
@@ -334,6 +352,7 @@ int main(void)
         T(a_reader_keeps_its_snapshot_while_parts_go),
         T(added_columns_have_defaults_in_old_parts_after_a_merge),
         T(truncate_and_drop_partition_stay_done),
+        T(merges_stay_below_numbers_in_flight),
         T(too_many_parts_delay_and_then_refuse),
         T(a_failed_sync_is_written_anew_and_never_trusted),
     };
