@@ -1,0 +1,154 @@
+/* test_merge.c: which parts are worth merging, by numbers alone. The merging itself is tested in test_table.c. */
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "storage/merge.h"
+#include "tests/support/cmocka_all.h"
+
+enum { KIB = 1024, MIB = 1024 * 1024 };
+
+static const struct merge_limits usual = {
+    .parts_max = 100, .bytes_max = 480 * MIB, .memory_max = 512 * MIB, .parts_throw = 3000
+};
+
+static struct merge_candidate part(uint32_t partition, uint64_t number, uint64_t bytes, uint64_t age_s)
+{
+    return (struct merge_candidate){
+        .partition = partition, .first = number, .last = number, .bytes = bytes, .memory_bytes = bytes, .age_s = age_s
+    };
+}
+
+static void few_young_parts_wait_for_more(void **state)
+{
+    struct merge_candidate parts[8];
+    struct merge_range range;
+    (void)state;
+    for (uint64_t i = 0; i < 8; i++)
+        parts[i] = part(0, i + 1, 10 * KIB, 1);
+    assert_false(merge_pick(parts, 0, &usual, &range));
+    assert_false(merge_pick(parts, 1, &usual, &range));
+    assert_false(merge_pick(parts, 4, &usual, &range));
+    assert_true(merge_pick(parts, 6, &usual, &range));
+    assert_int_equal(range.from, 0);
+    assert_int_equal(range.count, 6);
+}
+
+static void old_parts_are_merged_even_when_few(void **state)
+{
+    struct merge_candidate parts[] = { part(0, 1, MIB, 7200), part(0, 2, MIB, 7200) };
+    struct merge_range range;
+    (void)state;
+    assert_false(merge_pick(parts, 2, &usual, &range));
+    struct merge_limits forced = usual;
+    forced.force_age_s = 3600;
+    assert_true(merge_pick(parts, 2, &forced, &range));
+    assert_int_equal(range.count, 2);
+    for (size_t i = 0; i < 2; i++)
+        parts[i].age_s = 40 * 86400;
+    struct merge_candidate three[] = { parts[0], parts[1], part(0, 3, MIB, 40 * 86400) };
+    assert_true(merge_pick(three, 3, &usual, &range));
+}
+
+static void a_large_part_is_not_rewritten_for_small_ones(void **state)
+{
+    struct merge_candidate parts[7] = { part(0, 1, 400 * MIB, 100) };
+    struct merge_range range;
+    (void)state;
+    for (uint64_t i = 1; i < 7; i++)
+        parts[i] = part(0, i + 1, 10 * KIB, 1);
+    assert_true(merge_pick(parts, 7, &usual, &range));
+    assert_int_equal(range.from, 1);
+    assert_int_equal(range.count, 6);
+}
+
+static void runs_stay_within_one_partition_and_between_busy_parts(void **state)
+{
+    struct merge_candidate parts[20];
+    struct merge_range range;
+    (void)state;
+    for (uint64_t i = 0; i < 20; i++)
+        parts[i] = part(i < 4 ? 0 : 1, i + 1, 10 * KIB, 1);
+    assert_true(merge_pick(parts, 20, &usual, &range));
+    assert_int_equal(range.from, 4);
+    assert_int_equal(range.count, 16);
+    parts[8].busy = true; /* leaves 4 and 11 */
+    assert_true(merge_pick(parts, 20, &usual, &range));
+    assert_int_equal(range.from, 9);
+    assert_int_equal(range.count, 11);
+    for (size_t i = 0; i < 20; i += 4)
+        parts[i].busy = true;
+    assert_false(merge_pick(parts, 20, &usual, &range));
+}
+
+static void limits_hold(void **state)
+{
+    struct merge_candidate parts[50];
+    struct merge_range range;
+    struct merge_limits limits = usual;
+    (void)state;
+    for (uint64_t i = 0; i < 50; i++)
+        parts[i] = part(0, i + 1, MIB, 100);
+    limits.parts_max = 7;
+    assert_true(merge_pick(parts, 50, &limits, &range));
+    assert_in_range(range.count, 2, 7);
+    assert_true(merge_pick_any(parts, 50, &limits, &range));
+    assert_int_equal(range.count, 7);
+    limits = usual;
+    limits.bytes_max = 10 * MIB;
+    assert_true(merge_pick(parts, 50, &limits, &range));
+    assert_in_range(range.count, 2, 10);
+    limits = usual;
+    limits.memory_max = 6 * MIB;
+    assert_true(merge_pick(parts, 50, &limits, &range));
+    assert_in_range(range.count, 2, 6);
+    limits.memory_max = MIB;
+    assert_false(merge_pick(parts, 50, &limits, &range));
+    assert_false(merge_pick_any(parts, 50, &limits, &range));
+}
+
+/* A day of equal flushes: the number of live parts stays small, and no row is written often. */
+static void steady_flushes_leave_few_parts_and_little_rewriting(void **state)
+{
+    enum { FLUSHES = 20000, PARTS_MAX = 4096 };
+    struct merge_candidate *parts = mem_zalloc(PARTS_MAX * sizeof *parts);
+    size_t count = 0, most = 0;
+    uint64_t written = 0, flushed = 0;
+    (void)state;
+    for (uint64_t second = 1; second <= FLUSHES; second++) {
+        struct merge_range range;
+        for (size_t i = 0; i < count; i++)
+            parts[i].age_s++;
+        parts[count++] = part(0, second, 20 * KIB, 0);
+        flushed += 20 * KIB;
+        while (merge_pick(parts, count, &usual, &range)) {
+            struct merge_candidate merged = parts[range.from];
+            merged.bytes = 0;
+            for (size_t i = 0; i < range.count; i++)
+                merged.bytes += parts[range.from + i].bytes;
+            merged.last = parts[range.from + range.count - 1].last;
+            merged.age_s = 0;
+            written += merged.bytes;
+            parts[range.from] = merged;
+            memmove(&parts[range.from + 1], &parts[range.from + range.count],
+                    (count - range.from - range.count) * sizeof *parts);
+            count -= range.count - 1;
+        }
+        most = MAX(most, count);
+    }
+    assert_in_range(most, 1, 40);
+    assert_in_range(written / flushed, 1, 12);
+    free(parts);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_young_parts_wait_for_more),
+        cmocka_unit_test(old_parts_are_merged_even_when_few),
+        cmocka_unit_test(a_large_part_is_not_rewritten_for_small_ones),
+        cmocka_unit_test(runs_stay_within_one_partition_and_between_busy_parts),
+        cmocka_unit_test(limits_hold),
+        cmocka_unit_test(steady_flushes_leave_few_parts_and_little_rewriting),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
