@@ -54,8 +54,10 @@ struct loop *loop_start(const char *name, size_t threads, struct clock *clock, l
     mutex_init(&loop->lock, LOCK_RUNTIME);
     cond_init(&loop->changed);
     loop->threads = mem_zalloc((threads + 1) * sizeof(loop->threads[0]));
-    for (size_t i = 0; i < threads; i++)
+    for (size_t i = 0; i < threads; i++) {
         must(pthread_create(&loop->threads[i], NULL, loop_main, loop) == 0);
+        pthread_setname_np(loop->threads[i], name); /* for top and perf */
+    }
     loop->threads_count = threads;
     return loop;
 }
