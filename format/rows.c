@@ -140,21 +140,11 @@ struct str row_column_name(const struct row_parser *p, size_t column)
     return p->target->schema->columns[column].name;
 }
 
-int row_column(const struct row_parser *p, struct str name)
+int row_column(struct row_parser *p, struct str name)
 {
-    enum { MODE_AUTO, MODE_MATCH_CASE, MODE_IGNORE_CASE };
-    const struct rows_target *t = p->target;
-    int mode = t->settings->input_format_column_name_matching_mode, found = FIELD_UNKNOWN;
-    for (size_t i = 0; mode != MODE_IGNORE_CASE && i < t->columns_count; i++)
-        if (str_eq(row_column_name(p, t->columns[i]), name))
-            return (int)t->columns[i];
-    for (size_t i = 0; mode != MODE_MATCH_CASE && i < t->columns_count; i++)
-        if (str_eq_nocase(row_column_name(p, t->columns[i]), name)) {
-            if (found >= 0)
-                return FIELD_AMBIGUOUS;
-            found = (int)t->columns[i];
-        }
-    return found;
+    int mode = p->target->settings->input_format_column_name_matching_mode;
+    return row_names_find(&p->names, p->target, name,
+                          (struct row_match){ .exact = mode != NAMES_IGNORE_CASE, .folded = mode != NAMES_MATCH_CASE });
 }
 
 /* ---- fields ---- */
@@ -217,7 +207,7 @@ static bool has_expression(const struct row_parser *p, size_t column)
     return p->target->settings->input_format_defaults_for_omitted_fields;
 }
 
-static bool is_array_of(const struct type *type)
+static bool is_array(const struct type *type)
 {
     return type->kind == TYPE_ARRAY;
 }
@@ -240,11 +230,11 @@ static bool fill_as_sister(struct row_parser *p, size_t column)
     const struct schema *schema = p->target->schema;
     struct column *c = &p->block->columns[column];
     struct str prefix = nested_prefix(schema->columns[column].name);
-    if (!is_array_of(c->type) || prefix.len == 0)
+    if (!is_array(c->type) || prefix.len == 0)
         return false;
     for (size_t i = 0; i < schema->columns_count; i++) {
         const struct column *sister = &p->block->columns[i];
-        if (p->state[i] != CELL_READ || !is_array_of(sister->type) ||
+        if (p->state[i] != CELL_READ || !is_array(sister->type) ||
             !str_eq(nested_prefix(schema->columns[i].name), prefix))
             continue;
         for (uint64_t n = array_size(sister, p->row); n > 0; n--)
@@ -290,13 +280,21 @@ static bool refuse_null(struct row_parser *p, size_t column)
                      STR_ARG(row_column_name(p, column)), STR_ARG(type->text));
 }
 
+static bool has_nested(const struct schema *schema)
+{
+    for (size_t i = 0; i < schema->columns_count; i++)
+        if (is_array(schema->columns[i].type) && nested_prefix(schema->columns[i].name).len > 0)
+            return true;
+    return false;
+}
+
 /* Columns of one Nested must agree in length. */
 static bool check_sisters(struct row_parser *p)
 {
     const struct schema *schema = p->target->schema;
     for (size_t i = 1; i < schema->columns_count; i++) {
         const struct column *a = &p->block->columns[i - 1], *b = &p->block->columns[i];
-        if (!is_array_of(a->type) || !is_array_of(b->type))
+        if (!is_array(a->type) || !is_array(b->type))
             continue;
         struct str prefix = nested_prefix(schema->columns[i].name);
         if (prefix.len == 0 || !str_eq(prefix, nested_prefix(schema->columns[i - 1].name)) ||
@@ -342,7 +340,7 @@ static bool finish_row(struct row_parser *p)
         else
             fill_plain(p, i);
     }
-    return fill_expressions(p, expressions) && check_sisters(p);
+    return fill_expressions(p, expressions) && (!p->has_nested || check_sisters(p));
 }
 
 /* ---- errors ---- */
@@ -465,6 +463,7 @@ bool rows_parse(const struct row_format *format, struct str body, const struct r
     for (size_t i = 0; i < target->columns_count; i++)
         bytes[count + target->columns[i]] = CELL_OMITTED;
     p.state_new = bytes + count;
+    p.has_nested = has_nested(target->schema);
     ok = text_reader_init(&p.r, body, target->settings, target->wall_ns, err) && parse_rows(&p);
     if (ok) {
         report->rows = p.row - rows_before;
@@ -472,7 +471,8 @@ bool rows_parse(const struct row_format *format, struct str body, const struct r
     } else
         block_truncate(block, rows_before);
     text_reader_fini(&p.r);
-    strbuf_fini(&p.name);
+    strbuf_fini(&p.key);
+    row_names_fini(&p.names);
     free(p.fields);
     if (bytes != on_stack)
         free(bytes);

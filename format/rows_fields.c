@@ -109,20 +109,20 @@ static bool read_names(struct row_parser *p, const struct field_format *f)
 /* ---- recognising a header ---- */
 
 struct detection {
-    size_t values, known; /* fields of the row; those that are names of columns */
-    uint8_t *seen;        /* by the place in the insert's columns */
+    size_t values, known, columns; /* fields of the row; those that name columns; the columns they name */
+    bool *seen;                    /* by column of the schema */
 };
 
 static bool look_for_name(struct row_parser *p, struct str name, void *context)
 {
     struct detection *d = (struct detection *)context;
+    int column = row_names_find(&p->names, p->target, name, (struct row_match){ .exact = true });
     d->values++;
-    for (size_t i = 0; i < p->target->columns_count; i++)
-        if (str_eq(row_column_name(p, p->target->columns[i]), name)) {
-            d->known++;
-            d->seen[i] = 1;
-            return true;
-        }
+    if (column < 0)
+        return true;
+    d->known++;
+    d->columns += !d->seen[column];
+    d->seen[column] = true;
     return true;
 }
 
@@ -141,17 +141,13 @@ static bool look_for_type(struct row_parser *p, struct str name, void *context)
 /* The first row is a header when its values are all names of columns, or hold them all. */
 static bool is_header(struct row_parser *p, const struct field_format *f, bool *header)
 {
-    uint8_t on_stack[ROWS_COLUMNS_STACK];
+    bool on_stack[ROWS_COLUMNS_STACK] = { false };
     struct detection d = { .seen = on_stack };
     const char *from = p->r.at;
-    size_t columns = p->target->columns_count, seen = 0;
-    if (columns > ROWS_COLUMNS_STACK)
-        d.seen = (uint8_t *)mem_alloc(columns);
-    memset(d.seen, 0, columns);
+    if (p->block->columns_count > ROWS_COLUMNS_STACK)
+        d.seen = (bool *)mem_zalloc(p->block->columns_count * sizeof d.seen[0]);
     bool ok = f->header(p, look_for_name, &d);
-    for (size_t i = 0; i < columns; i++)
-        seen += d.seen[i];
-    *header = ok && (d.known == d.values || seen == columns);
+    *header = ok && (d.known == d.values || d.columns == p->target->columns_count);
     p->r.at = from;
     if (d.seen != on_stack)
         free(d.seen);

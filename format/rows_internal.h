@@ -20,12 +20,25 @@ enum cell_state {
 
 enum { FIELD_UNKNOWN = -1, FIELD_AMBIGUOUS = -2, FIELD_NESTED = -3 };
 
-enum { ROWS_COLUMNS_STACK = 128, ROWS_KEYS = 64 };
+enum { ROWS_COLUMNS_STACK = 128, ROWS_KEYS = 64, ROWS_NAMES_SMALL = 128 };
 
 struct row_key { /* a key of the previous row, at this place */
     struct str name;
     int column;
 };
+
+/* The insert's columns by name (rows_names.c). Zeroed to begin with; filled at the first question. */
+struct row_names {
+    uint32_t *slots; /* column of the schema + 1 */
+    size_t mask, longest;
+    uint32_t small[ROWS_NAMES_SMALL];
+};
+enum { NAMES_AUTO, NAMES_MATCH_CASE, NAMES_IGNORE_CASE }; /* input_format_column_name_matching_mode */
+struct row_match {
+    bool exact, folded; /* as it is written, which goes first; ignoring ASCII case */
+};
+int row_names_find(struct row_names *names, const struct rows_target *target, struct str name, struct row_match match);
+void row_names_fini(struct row_names *names);
 
 struct row_parser {
     struct text_reader r;
@@ -39,6 +52,8 @@ struct row_parser {
     const uint8_t *state_new; /* at the start of a row */
     size_t filled;            /* columns with CELL_READ */
     int column;               /* being read, or -1; for errors */
+    bool has_nested;          /* columns that are arrays of a Nested: to be of one length */
+    struct row_names names;
     /* formats with names (rows_fields.c): column of the schema for each field of a row, or FIELD_UNKNOWN */
     int *fields;
     size_t fields_count, fields_cap;
@@ -46,7 +61,7 @@ struct row_parser {
     /* JSON */
     bool in_brackets, no_more;
     struct row_key keys[ROWS_KEYS];
-    struct strbuf name; /* "prefix." and key, of nested objects */
+    struct strbuf key; /* put together: "prefix." and key of nested objects, or without its escapes */
     /* Values: columns that are read as expressions */
     uint8_t *as_expression;
 };
@@ -71,7 +86,7 @@ bool row_field(struct row_parser *p, size_t column, text_read_fn *read, bool (*r
 void row_field_default(struct row_parser *p, size_t column);
 /* By name among the insert's columns, as input_format_column_name_matching_mode says. FIELD_UNKNOWN, FIELD_AMBIGUOUS.
  */
-int row_column(const struct row_parser *p, struct str name);
+int row_column(struct row_parser *p, struct str name);
 struct str row_column_name(const struct row_parser *p, size_t column);
 /* Passes over a byte order mark. */
 void row_skip_bom(struct row_parser *p);

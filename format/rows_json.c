@@ -51,15 +51,21 @@ static int find_column(struct row_parser *p, struct str name)
     return column;
 }
 
+/* A guess for the first row, and for what is beyond ROWS_KEYS: the keys are in the order of the columns. */
+static bool is_column_at(const struct row_parser *p, size_t place, struct str name)
+{
+    const struct rows_target *t = p->target;
+    return place < t->columns_count && t->settings->input_format_column_name_matching_mode != NAMES_IGNORE_CASE &&
+           str_eq(row_column_name(p, t->columns[place]), name);
+}
+
 /* The column of the key at this place of the row. */
 static int key_column(struct row_parser *p, size_t place, struct str name, bool in_body)
 {
-    if (place >= ROWS_KEYS)
-        return find_column(p, name);
-    struct row_key *key = &p->keys[place];
+    struct row_key none = { 0 }, *key = place < ROWS_KEYS ? &p->keys[place] : &none;
     if (key->name.data != NULL && str_eq(key->name, name))
         return key->column;
-    int column = find_column(p, name);
+    int column = is_column_at(p, place, name) ? (int)p->target->columns[place] : find_column(p, name);
     if (in_body)
         *key = (struct row_key){ name, column };
     return column;
@@ -91,8 +97,10 @@ static bool read_string_value(struct text_reader *r, struct column *c)
     if (!text_json_string(r, &string))
         return false;
     const char *at = r->at, *end = r->end;
-    strbuf_add(&copy, string); /* reading a value uses the scratch the string may lie in */
-    string = strbuf_view(&copy);
+    if (string.data == r->scratch.data) { /* reading a value uses the scratch */
+        strbuf_add(&copy, string);
+        string = strbuf_view(&copy);
+    }
     r->at = string.data;
     r->end = string.data + string.len;
     bool ok = text_read_element(r, c, text_read_whole, text_read_null_whole);
@@ -147,9 +155,9 @@ static bool read_member(struct row_parser *p, size_t place, size_t prefix_len)
     if (!read_key(p, &name, &in_body))
         return false;
     if (prefix_len > 0) { /* within an object of a Nested: "n" "." "x" */
-        strbuf_truncate(&p->name, prefix_len);
-        strbuf_add(&p->name, name);
-        name = strbuf_view(&p->name);
+        strbuf_truncate(&p->key, prefix_len);
+        strbuf_add(&p->key, name);
+        name = strbuf_view(&p->key);
         in_body = false;
     }
     int column = prefix_len > 0 ? row_column(p, name) : key_column(p, place, name, in_body);
@@ -159,15 +167,15 @@ static bool read_member(struct row_parser *p, size_t place, size_t prefix_len)
         return text_fail(r, ERR_INCORRECT_DATA, "Ambiguous field found while parsing %s format: " STR_FMT,
                          p->format->name, STR_ARG(str_sub(name, 0, 64)));
     if (column == FIELD_NESTED) {
-        strbuf_clear(&p->name);
-        strbuf_add(&p->name, name);
-        strbuf_add_char(&p->name, '.');
-        return skip_colon(r) && read_object(p, p->name.len);
+        strbuf_clear(&p->key);
+        strbuf_add(&p->key, name);
+        strbuf_add_char(&p->key, '.');
+        return skip_colon(r) && read_object(p, p->key.len);
     }
     if (!in_body && prefix_len == 0) { /* the name must outlive the scratch */
-        strbuf_clear(&p->name);
-        strbuf_add(&p->name, name);
-        name = strbuf_view(&p->name);
+        strbuf_clear(&p->key);
+        strbuf_add(&p->key, name);
+        name = strbuf_view(&p->key);
     }
     return skip_colon(r) && unknown_field(p, name);
 }

@@ -133,10 +133,10 @@ const struct row_format rows_tsv_raw[3] = { TSV("TabSeparatedRaw", true, false, 
 static bool tskv_name(struct row_parser *p, bool *has_value)
 {
     struct text_reader *r = &p->r;
-    strbuf_clear(&p->name);
+    strbuf_clear(&p->key);
     for (;;) {
         const char *stop = scan_find4(r->at, r->end, '=', '\t', '\n', '\\');
-        strbuf_add_bytes(&p->name, r->at, (size_t)(stop - r->at));
+        strbuf_add_bytes(&p->key, r->at, (size_t)(stop - r->at));
         r->at = stop;
         if (text_eof(r))
             return text_fail(r, ERR_CANNOT_READ_ALL_DATA,
@@ -150,7 +150,7 @@ static bool tskv_name(struct row_parser *p, bool *has_value)
             return text_fail(r, ERR_CANNOT_PARSE_ESCAPE_SEQUENCE, "Cannot parse escape sequence");
         static const char from[] = "bfnrt0", to[] = "\b\f\n\r\t\0";
         const char *known = stop[1] == '\0' ? NULL : strchr(from, stop[1]);
-        strbuf_add_char(&p->name, known == NULL ? stop[1] : to[known - from]);
+        strbuf_add_char(&p->key, known == NULL ? stop[1] : to[known - from]);
         r->at = stop + 2;
     }
 }
@@ -158,7 +158,7 @@ static bool tskv_name(struct row_parser *p, bool *has_value)
 static bool tskv_value(struct row_parser *p)
 {
     struct text_reader *r = &p->r;
-    struct str name = strbuf_view(&p->name), ignored;
+    struct str name = strbuf_view(&p->key), ignored;
     int column = row_column(p, name);
     if (column >= 0 && p->state[column] != CELL_OMITTED)
         return text_fail(r, ERR_INCORRECT_DATA, "Duplicate field found while parsing TSKV format: " STR_FMT,

@@ -16,7 +16,7 @@ struct bench {
     struct block block;
     struct format_settings settings;
     struct rng_seeded rng;
-    size_t columns[16], count;
+    size_t columns[256], count;
     struct rows_report report;
     struct err err;
 };
@@ -172,8 +172,8 @@ static void hostile_text_is_cut_and_made_printable_in_errors(void **state)
 
 static void left_out_columns_take_their_default(void **state)
 {
-    static const char *const columns[] = { "a Int32", "b Int32 DEFAULT a + 1", "c String DEFAULT 'c'", "d Enum8('y' = 2, 'x' = 1)",
-                                           "e Nullable(Int32) DEFAULT 9" };
+    static const char *const columns[] = { "a Int32", "b Int32 DEFAULT a + 1", "c String DEFAULT 'c'",
+                                           "d Enum8('y' = 2, 'x' = 1)", "e Nullable(Int32) DEFAULT 9" };
     struct bench b;
     (void)state;
     bench_init(&b, columns, ARRAY_COUNT(columns));
@@ -227,6 +227,46 @@ static void unknown_fields_are_counted_or_refused(void **state)
     b.settings.input_format_skip_unknown_fields = false;
     assert_false(parse(&b, "JSONEachRow", "{\"a\":1,\"x\":1}"));
     assert_int_equal(b.err.code, ERR_INCORRECT_DATA);
+    bench_fini(&b);
+}
+
+/* More columns and keys than the parser has room for on its stack; keys in and out of order. */
+static void wide_tables_find_their_columns(void **state)
+{
+    enum { WIDE = 200 };
+    static char text[WIDE][32];
+    static const char *columns[WIDE];
+    struct bench b;
+    struct strbuf json = { 0 }, csv = { 0 };
+    (void)state;
+    for (int i = 0; i < WIDE; i++) {
+        int k = i / 2; /* names of many lengths, in pairs that differ in case alone */
+        snprintf(text[i], sizeof text[i], "%.*s%c%d UInt8", k % 17, "an_overlong_prefix", i % 2 == 0 ? 'C' : 'c', k);
+        columns[i] = text[i];
+    }
+    bench_init(&b, columns, WIDE);
+    for (int row = 0; row < 3; row++)
+        for (int i = 0; i < WIDE; i++) {
+            int column = (i * (row == 1 ? 7 : 1) + row) % WIDE; /* 7 and 200 have no common factor */
+            strbuf_addf(&json, "%s\"" STR_FMT "\":%d%s", i == 0 ? "{" : ",", STR_ARG(b.schema->columns[column].name),
+                        column, i + 1 == WIDE ? "}\n" : "");
+        }
+    assert_true(parse(&b, "JSONEachRow", strbuf_cstr(&json)));
+    for (int i = WIDE; i-- > 0;)
+        strbuf_addf(&csv, STR_FMT "%s", STR_ARG(b.schema->columns[i].name), i == 0 ? "\n" : ",");
+    for (int i = WIDE; i-- > 0;)
+        strbuf_addf(&csv, "%d%s", i, i == 0 ? "\n" : ",");
+    assert_true(parse(&b, "CSV", strbuf_cstr(&csv)));
+    assert_true(parse(&b, "CSVWithNames", strbuf_cstr(&csv)));
+    assert_int_equal(b.block.rows, 5);
+    for (size_t i = 0; i < WIDE; i++)
+        for (size_t row = 0; row < b.block.rows; row++)
+            assert_int_equal(b.block.columns[i].data[row], i);
+    assert_false(parse(&b, "JSONEachRow", "{\"AN_C3\":1}"));
+    assert_true(parse(&b, "JSONEachRow", "{\"never_heard_of\":1,\"a_name_longer_than_any_column_of_the_table\":2}"));
+    assert_int_equal(b.report.fields_skipped, 2);
+    strbuf_fini(&json);
+    strbuf_fini(&csv);
     bench_fini(&b);
 }
 
@@ -368,6 +408,7 @@ int main(void)
         cmocka_unit_test(defaults_may_name_later_columns),
         cmocka_unit_test(a_default_that_differs_each_time_is_reported),
         cmocka_unit_test(unknown_fields_are_counted_or_refused),
+        cmocka_unit_test(wide_tables_find_their_columns),
         cmocka_unit_test(errors_within_the_tolerance_are_passed_over),
         cmocka_unit_test(nested_columns_agree_in_length),
         cmocka_unit_test(column_lists_are_checked),
