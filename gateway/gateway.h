@@ -50,7 +50,7 @@ struct gateway {
     /* Bodies being received or waiting for a statement; bounded. */
     _Atomic uint64_t body_bytes;
     uint64_t body_bytes_max;
-    _Atomic uint64_t unanswered;     /* requests begun and not yet answered */
+    _Atomic uint64_t unanswered[2];  /* requests begun and not yet answered: of the data port, of the admin port */
     _Atomic uint64_t waits_given_up; /* answered 408 or 503 because the daemon stopped */
     _Atomic uint64_t connections;
     uint64_t connections_max;

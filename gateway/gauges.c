@@ -107,6 +107,10 @@ static void read_daemon(struct gateway *gateway)
         metric_series_set(metric_series1(METRIC_STAGE, str_of(gateway_stage_name((enum gateway_stage)i))), i == stage);
     metric_set(METRIC_READY, stage == STAGE_SERVING);
     metric_set(METRIC_MEMORY_LIMIT, (double)gateway->memory_max);
+    metric_series_set(metric_series1(METRIC_HTTP_IN_FLIGHT, STR("clickhouse")),
+                      (double)atomic_load(&gateway->unanswered[0]));
+    metric_series_set(metric_series1(METRIC_HTTP_IN_FLIGHT, STR("admin")),
+                      (double)atomic_load(&gateway->unanswered[1]));
     metric_set(METRIC_HTTP_CONNECTIONS, (double)atomic_load(&gateway->connections));
     metric_set(METRIC_HTTP_CONNECTIONS_LIMIT, (double)gateway->connections_max);
 }

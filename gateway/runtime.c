@@ -401,7 +401,7 @@ static void dump_and_abort(struct runtime *runtime)
     buffers_get_stats(runtime->gateway.buffers, &stats);
     log_error("state dump: connections=%llu unanswered=%llu buffers=%llu inserts=%llu bytes=%llu in_flight=%llu",
               (unsigned long long)atomic_load(&runtime->gateway.connections),
-              (unsigned long long)atomic_load(&runtime->gateway.unanswered), (unsigned long long)stats.shapes,
+              (unsigned long long)atomic_load(&runtime->gateway.unanswered[0]), (unsigned long long)stats.shapes,
               (unsigned long long)stats.inserts, (unsigned long long)stats.bytes,
               (unsigned long long)stats.in_flight_batches);
     abort();
@@ -476,7 +476,7 @@ static bool flush_until(struct runtime *runtime, uint64_t *deadline_ns, uint64_t
 
 static bool answered_until(struct runtime *runtime, uint64_t deadline_ns)
 {
-    while (atomic_load(&runtime->gateway.unanswered) > 0) {
+    while (atomic_load(&runtime->gateway.unanswered[0]) > 0) {
         if (clock_mono_ns(runtime->gateway.clock) >= deadline_ns)
             return false;
         hurry_on_signal(runtime, &deadline_ns);
@@ -507,7 +507,7 @@ static enum runtime_exit drain(struct runtime *runtime)
     log_info("stopped: took_ms=%llu inserts_left=%llu waiters_unknown=%llu unanswered=%llu",
              (unsigned long long)((clock_mono_ns(gateway->clock) - from_ns) / NS_PER_MS),
              (unsigned long long)stats.inserts, (unsigned long long)given_up,
-             (unsigned long long)atomic_load(&gateway->unanswered));
+             (unsigned long long)atomic_load(&gateway->unanswered[0]));
     return flushed && given_up == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
 }
 

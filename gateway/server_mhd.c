@@ -90,9 +90,8 @@ struct server {
     _Atomic uint64_t busy_since_ns;
     pthread_t thread;
     struct metric_series *requests[STATUS_MAX]; /* by status */
-    struct metric_series *duration, *in_flight;
+    struct metric_series *duration;
     struct metric_series *received_wire, *received_decoded;
-    uint64_t in_flight_count;
 };
 
 /* --- the library's complaints ------------------------------------------------------------------------------------- */
@@ -498,9 +497,7 @@ static enum MHD_Result first_call(struct server *server, struct MHD_Connection *
 {
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, request);
     begin_body(server, conn_of(connection));
-    atomic_fetch_add_explicit(&server->gateway->unanswered, 1, memory_order_relaxed);
-    server->in_flight_count++;
-    metric_series_set(server->in_flight, (double)server->in_flight_count);
+    atomic_fetch_add_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
     if (request_begin(request, str_of(method), str_of(version)) != REQUEST_ANSWER)
         return MHD_YES;
     if (request->reply.close || request_has_body(request)) /* the body is not wanted: the connection ends with this */
@@ -550,11 +547,8 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         return;
     struct conn *conn = conn_of(connection);
     const struct config *config = server->gateway->config;
-    if (request->begun_ns != 0) { /* it came as far as the handler */
-        atomic_fetch_sub_explicit(&server->gateway->unanswered, 1, memory_order_relaxed);
-        server->in_flight_count--;
-        metric_series_set(server->in_flight, (double)server->in_flight_count);
-    }
+    if (request->begun_ns != 0) /* it came as far as the handler */
+        atomic_fetch_sub_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
     if (conn->ready != NULL)
         list_push_front(&server->ready[conn->ready->preset], &conn->ready->link);
     conn->ready = NULL;
@@ -707,7 +701,6 @@ static void look_up_metrics(struct server *server)
 {
     struct str protocol = server->admin ? STR("admin") : STR("clickhouse");
     server->duration = metric_series1(METRIC_HTTP_DURATION, protocol);
-    server->in_flight = metric_series1(METRIC_HTTP_IN_FLIGHT, protocol);
     server->received_wire = metric_series(METRIC_HTTP_RECEIVED_BYTES, (struct str[]){ protocol, STR("wire") });
     server->received_decoded = metric_series(METRIC_HTTP_RECEIVED_BYTES, (struct str[]){ protocol, STR("decoded") });
 }

@@ -1,6 +1,6 @@
 // Malformed and unusual requests as raw bytes: the documented answer, the connection's fate, and a daemon that lives on.
 import net from 'node:net'
-import { Daemon, check, equal, test } from './lib.mjs'
+import { Daemon, check, equal, test, until } from './lib.mjs'
 
 // Sends pieces (strings, or numbers: a pause in ms), then collects until the server closes, `answers` have come, or time
 // is up. {text, closed, statuses}
@@ -155,6 +155,6 @@ await test(d, {
   },
   'the daemon is well': async () => {
     equal((await d.admin('/-/healthy')).text, 'ok\n', 'health')
-    equal(await d.metric('sluice_http_requests_in_flight'), 1, 'requests in flight: this one')
+    await until(async () => (await d.metric('sluice_http_requests_in_flight')) === 1, 'no request in flight but this one', 10)
   },
 })
