@@ -2,9 +2,10 @@
  *
  *   tables/DB/_sluice/database.sql      tables/DB/TABLE/_sluice/table.sql
  *
- * Whatever begins with `_tmp_` is on its way in or out and goes at the next start. `_move_TABLE` is a complete table on
- * its way to the name TABLE, by EXCHANGE or OR REPLACE: the start finishes the move, or takes it back when it had not
- * begun. A table's name is its directory's; table.sql is written first when a table is renamed. */
+ * Whatever begins with `_tmp_` is on its way in or out and goes at the next start. `_new_TABLE` is an empty table on
+ * its way to replace TABLE: the start finishes that if TABLE is out of the way, else drops it. `_move_TABLE` is a table
+ * of an EXCHANGE on its way to the name TABLE: the start finishes the exchange or takes it back, and never drops it. A
+ * table's name is its directory's; table.sql is written first when a table is renamed. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@
 #include "storage/store_impl.h"
 
 enum { SQL_BYTES_MAX = 4 * 1024 * 1024 };
-static const char move_prefix[] = "_move_";
+static const char move_prefix[] = "_move_", new_prefix[] = "_new_";
 
 static char *join(const char *dir, const char *prefix, const char *name)
 {
@@ -250,12 +251,12 @@ bool catalog_drop_table(struct store *store, struct database *database, struct t
     return ok;
 }
 
-/* The new table waits as _move_NAME until the old one is out of the way. */
+/* The new table waits as _new_NAME until the old one is out of the way. */
 static bool replace_table(struct store *store, struct database *database, const char *temp, const char *path,
                           struct table *old, bool *renamed, struct err *err)
 {
     const char *slash = strrchr(path, '/');
-    char *waiting = join(database->dir, move_prefix, slash + 1);
+    char *waiting = join(database->dir, new_prefix, slash + 1);
     bool waits = false;
     bool ok = move_dir(store, temp, database->dir, waiting, database->dir, &waits, err);
     ok = ok && catalog_drop_table(store, database, old, err) &&
@@ -395,16 +396,19 @@ bool catalog_exchange_tables(struct store *store, struct table *a, struct databa
          move_dir(store, path_a, database_a->dir, waiting, database_b->dir, &renamed, err) &&
          move_dir(store, path_b, database_b->dir, path_a, database_a->dir, &second, err) &&
          move_dir(store, waiting, database_b->dir, path_b, database_b->dir, &third, err);
+    bool durable = true;
     if (renamed && !second) { /* not begun: back */
         struct err late = { 0 };
-        if (fs_rename(store->env.fs, waiting, path_a, &late))
-            renamed = false;
-        else
-            log_error("EXCHANGE stopped half-way, the next start will finish it: %s", late.text);
+        bool back = false;
+        durable = move_dir(store, waiting, database_b->dir, path_a, database_a->dir, &back, &late);
+        renamed = !back;
+        if (!durable)
+            log_error("EXCHANGE stopped half-way, the next start will settle it: %s", late.text);
     }
     if (!renamed) {
         struct err late = { 0 };
-        if (!catalog_write_def(store, path_a, table_def(a), &late) ||
+        /* As long as the way back may be lost, table.sql has to tell how the exchange would be finished. */
+        if (!durable || !catalog_write_def(store, path_a, table_def(a), &late) ||
             !catalog_write_def(store, path_b, table_def(b), &late))
             log_warn("table.sql keeps the new name until the next start: table=%s", a->full_name);
         table_def_free(def_a);
@@ -502,36 +506,56 @@ static bool open_table(struct store *store, struct database *database, const cha
     return ok;
 }
 
-/* `_move_X`: see the top. X's table.sql tells whether an EXCHANGE had moved the other table to X's old place yet. */
-static bool finish_move(struct store *store, struct database *database, const char *entry, struct err *err)
+/* The directory that a definition's names stand for. */
+static char *named_path(struct store *store, const struct table_def *def, char **database_dir)
 {
-    const char *target = entry + sizeof move_prefix - 1;
-    char *from = join(database->dir, "", entry), *to = join(database->dir, "", target), *other_path = NULL;
+    char table[CATALOG_NAME_BYTES], database[CATALOG_NAME_BYTES];
+    catalog_name_encode(def->name, table);
+    catalog_name_encode(def->database, database);
+    *database_dir = join(store->tables_dir, "", database);
+    return join(*database_dir, "", table);
+}
+
+/* Moves the table in `from` to where its table.sql says, unless it is there or that place is taken. */
+static bool move_to_its_name(struct store *store, const char *from, const char *from_dir, bool *moved, struct err *err)
+{
     struct table_def *def = NULL;
     struct err why = { 0 };
-    bool renamed = false, ok = true, done = false;
-    if (fs_exists(store->env.fs, to) && read_def(store, to, &def, &why)) {
-        char encoded[CATALOG_NAME_BYTES], database_dir[CATALOG_NAME_BYTES];
-        catalog_name_encode(def->name, encoded);
-        catalog_name_encode(def->database, database_dir);
-        struct strbuf other = { 0 };
-        strbuf_addf(&other, "%s/%s", store->tables_dir, database_dir);
-        char *other_dir = strbuf_take(&other);
-        other_path = join(other_dir, "", encoded);
-        if (strcmp(other_path, to) == 0) { /* OR REPLACE that had not begun to drop */
-            ok = fs_remove_tree(store->env.fs, from, err);
-            done = true;
-        } else {
-            ok = move_dir(store, to, database->dir, other_path, other_dir, &renamed, err);
-        }
-        free(other_dir);
-        table_def_free(def);
-    }
-    if (ok && !done)
-        ok = move_dir(store, from, database->dir, to, database->dir, &renamed, err);
+    *moved = false;
+    if (!read_def(store, from, &def, &why))
+        return true; /* open_table tells */
+    char *database_dir = NULL, *to = named_path(store, def, &database_dir);
+    bool ok = true;
+    if (strcmp(from, to) != 0 && !fs_exists(store->env.fs, to) && fs_exists(store->env.fs, database_dir))
+        ok = move_dir(store, from, from_dir, to, database_dir, moved, err);
+    free(to);
+    free(database_dir);
+    table_def_free(def);
+    return ok;
+}
+
+/* `_move_X`: if X is still the other table, that goes to its new name first; then this one to its own. */
+static bool finish_exchange(struct store *store, struct database *database, const char *entry, struct err *err)
+{
+    char *from = join(database->dir, "", entry), *to = join(database->dir, "", entry + sizeof move_prefix - 1);
+    bool moved = false;
+    bool ok = (!fs_exists(store->env.fs, to) || move_to_its_name(store, to, database->dir, &moved, err)) &&
+              move_to_its_name(store, from, database->dir, &moved, err);
+    if (ok && !moved)
+        log_error("table of an EXCHANGE stays under a temporary name: path=%s", from);
     free(from);
     free(to);
-    free(other_path);
+    return ok;
+}
+
+static bool finish_replace(struct store *store, struct database *database, const char *entry, struct err *err)
+{
+    char *from = join(database->dir, "", entry), *to = join(database->dir, "", entry + sizeof new_prefix - 1);
+    bool renamed = false;
+    bool ok = fs_exists(store->env.fs, to) ? fs_remove_tree(store->env.fs, from, err)
+                                           : move_dir(store, from, database->dir, to, database->dir, &renamed, err);
+    free(from);
+    free(to);
     return ok;
 }
 
@@ -550,7 +574,9 @@ static bool prepare_database(struct store *store, struct database *database, str
             ok = fs_remove_tree(store->env.fs, path, err);
             free(path);
         } else if (has_prefix(names.names[i], move_prefix)) {
-            ok = finish_move(store, database, names.names[i], err);
+            ok = finish_exchange(store, database, names.names[i], err);
+        } else if (has_prefix(names.names[i], new_prefix)) {
+            ok = finish_replace(store, database, names.names[i], err);
         }
     }
     fs_names_fini(&names);
