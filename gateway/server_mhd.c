@@ -49,6 +49,7 @@ struct conn {
     uint64_t deadline_ns;  /* of the head, of the whole body, of the reply */
     uint64_t window_ns;    /* when the present window of the body ends */
     uint64_t window_bytes; /* received before it */
+    uint64_t scan_bytes;   /* received when scan last looked */
     struct request *request;
     struct ready *ready; /* being sent */
     bool watched, loopback;
@@ -184,13 +185,19 @@ static void request_give(struct server *server, struct request *request)
     }
 }
 
-/* The exchange is over, or ended before the handler ever heard of it (the library then tells nobody). */
+/* The exchange is over. The library does not tell the end of all: not of a head that was too large, nor of a body with
+ * a broken chunk; those end with the connection. */
 static void conn_drop_request(struct server *server, struct conn *conn)
 {
     struct request *request = conn->request;
     if (request == NULL)
         return;
     must(list_empty(&request->link)); /* not parked: the library only ends what was resumed */
+    if (request->begun_ns != 0)       /* it came as far as the handler */
+        atomic_fetch_sub_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
+    if (conn->ready != NULL)
+        list_push_front(&server->ready[conn->ready->preset], &conn->ready->link);
+    conn->ready = NULL;
     conn->request = NULL;
     request_finish(request);
     request_give(server, request);
@@ -490,6 +497,7 @@ static void begin_body(struct server *server, struct conn *conn)
     conn->deadline_ns = now_ns + server->gateway->config->http_request_timeout;
     conn->window_ns = now_ns + (BODY_ALLOWANCE_S + BODY_WINDOW_S) * NS_PER_S;
     conn->window_bytes = 0;
+    conn->scan_bytes = UINT64_MAX; /* not looked at yet */
 }
 
 static enum MHD_Result first_call(struct server *server, struct MHD_Connection *connection, struct request *request,
@@ -547,11 +555,6 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         return;
     struct conn *conn = conn_of(connection);
     const struct config *config = server->gateway->config;
-    if (request->begun_ns != 0) /* it came as far as the handler */
-        atomic_fetch_sub_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
-    if (conn->ready != NULL)
-        list_push_front(&server->ready[conn->ready->preset], &conn->ready->link);
-    conn->ready = NULL;
     must(conn->request == request);
     conn_drop_request(server, conn);
     conn->phase = CONN_HEAD;
@@ -574,6 +577,21 @@ static bool body_crawls(const struct server *server, struct conn *conn)
     return slow;
 }
 
+/* A close that came together with the last bytes is an event that the library does not see again. */
+static bool sender_left(const struct conn *conn, uint64_t received)
+{
+    char byte;
+    return received == conn->scan_bytes && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static bool body_is_hopeless(const struct server *server, struct conn *conn)
+{
+    uint64_t received = conn->request == NULL ? 0 : conn->request->body_bytes;
+    bool hopeless = sender_left(conn, received) || body_crawls(server, conn);
+    conn->scan_bytes = received;
+    return hopeless;
+}
+
 /* Slow senders keep a connection only so long. The library cleans up after the shutdown. */
 static void scan(struct server *server)
 {
@@ -584,7 +602,7 @@ static void scan(struct server *server)
         struct conn *conn = LIST_ENTRY(node, struct conn, link);
         if (conn->phase == CONN_WORK)
             continue;
-        if (now_ns < conn->deadline_ns && (conn->phase != CONN_BODY || !body_crawls(server, conn)))
+        if (now_ns < conn->deadline_ns && (conn->phase != CONN_BODY || !body_is_hopeless(server, conn)))
             continue;
         metric_series_add(metric_series1(METRIC_HTTP_TIMEOUTS, str_of(phases[conn->phase])), 1);
         conn->deadline_ns = UINT64_MAX;
