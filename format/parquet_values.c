@@ -164,19 +164,29 @@ static int enum_cell(const struct type *type, const void *cell)
     return wide;
 }
 
+/* Binary formats can bring a value that no element of the Enum has: its number stands for its name. */
+static bool add_nameless(const struct pq_leaf *leaf, int value, struct strbuf *out, struct err *err)
+{
+    size_t start = out->len;
+    strbuf_add_i64(out, value);
+    return type_enum_by_name(leaf->type, str_from(strbuf_view(out), start)) == NULL ||
+           err_set(err, ERR_ARGUMENT_OUT_OF_BOUND, "value %d is not in " STR_FMT, value, STR_ARG(leaf->type->text));
+}
+
 static bool add_text(const struct pq_leaf *leaf, const struct column *c, size_t row, struct strbuf *out,
                      struct err *err)
 {
     const struct type_enum *named;
+    int value;
     switch (leaf->convert) {
     case PQ_UUID_TEXT:
         add_uuid(out, column_cell(c, row));
         return true;
     case PQ_ENUM_NAME:
-        named = type_enum_by_value(leaf->type, enum_cell(leaf->type, column_cell(c, row)));
+        value = enum_cell(leaf->type, column_cell(c, row));
+        named = type_enum_by_value(leaf->type, value);
         if (named == NULL)
-            return err_set(err, ERR_ARGUMENT_OUT_OF_BOUND, "value %d is not in " STR_FMT,
-                           enum_cell(leaf->type, column_cell(c, row)), STR_ARG(leaf->type->text));
+            return add_nameless(leaf, value, out, err);
         strbuf_add(out, named->name);
         return true;
     default:
@@ -286,21 +296,25 @@ static bool append_scaled(const struct pq_leaf *leaf, const struct pq_values *v,
     return !bad;
 }
 
+static bool append_enum(const struct pq_leaf *leaf, struct str text, struct column *c, struct err *err)
+{
+    const struct type_enum *named = type_enum_by_name(leaf->type, text);
+    int64_t value = named == NULL ? 0 : named->value;
+    if (named == NULL && (!str_to_i64(text, &value) || value < INT16_MIN || value > INT16_MAX))
+        return bad_value(leaf, err);
+    int8_t narrow = (int8_t)value;
+    int16_t wide = (int16_t)value;
+    if (leaf->type->kind == TYPE_ENUM8 && narrow != value)
+        return bad_value(leaf, err);
+    column_push_fixed(c, leaf->type->kind == TYPE_ENUM8 ? (const void *)&narrow : (const void *)&wide);
+    return true;
+}
+
 static bool append_text(const struct pq_leaf *leaf, struct str text, struct column *c, struct err *err)
 {
-    const struct type_enum *named;
-    int8_t narrow;
     switch (leaf->convert) {
     case PQ_ENUM_NAME:
-        named = type_enum_by_name(leaf->type, text);
-        if (named == NULL)
-            return bad_value(leaf, err);
-        narrow = (int8_t)named->value;
-        if (leaf->type->kind == TYPE_ENUM8)
-            column_push_fixed(c, &narrow);
-        else
-            column_push_fixed(c, &named->value);
-        return true;
+        return append_enum(leaf, text, c, err);
     case PQ_FIXED_BYTES:
         if (text.len != c->width)
             return bad_value(leaf, err);
