@@ -874,12 +874,35 @@ bool type_parse_next(struct lexer *lexer, struct arena *arena, const struct type
     return parse_any(&p, type);
 }
 
+/* The engine reads all of the text before it asks what the words mean: a broken text is a syntax error, whatever its
+ * words are. */
+static bool check_tokens(struct str text, struct err *err)
+{
+    struct lexer lexer;
+    struct token token;
+    size_t depth = 0;
+    lexer_init(&lexer, text);
+    do {
+        token = lexer_next(&lexer);
+        depth += token_is_symbol(token, "(");
+        if (token.kind == TOKEN_ERROR || (token_is_symbol(token, ")") && depth == 0) ||
+            (token.kind == TOKEN_END && depth > 0))
+            return lexer_error(&lexer, token, "data type", err);
+        depth -= token_is_symbol(token, ")");
+    } while (token.kind != TOKEN_END);
+    return true;
+}
+
 bool type_parse(struct str text, struct arena *arena, const struct type **type, struct err *err)
 {
     struct lexer lexer;
     lexer_init(&lexer, text);
-    if (!type_parse_next(&lexer, arena, type, err))
+    if (!type_parse_next(&lexer, arena, type, err)) {
+        struct err broken;
+        if (err->code != ERR_TOO_DEEP_RECURSION && !check_tokens(text, &broken))
+            *err = broken;
         return false;
+    }
     struct token rest = lexer_peek(&lexer);
     if (rest.kind != TOKEN_END)
         return lexer_error(&lexer, rest, "end of the data type", err);
