@@ -52,6 +52,12 @@ static const struct {
     { "Values", &rows_values },
     { "TSKV", &rows_tskv },
     { "LineAsString", &rows_lines },
+    { "RowBinary", &rows_binary[0] },
+    { "RowBinaryWithNames", &rows_binary[1] },
+    { "RowBinaryWithNamesAndTypes", &rows_binary[2] },
+    { "RowBinaryWithDefaults", &rows_binary_defaults },
+    { "Native", &rows_native },
+    { "RawBLOB", &rows_blob },
 };
 
 /* Formats of the engine for answers only. */
@@ -470,6 +476,8 @@ bool rows_parse(const struct row_format *format, struct str body, const struct r
         block->rows = p.row;
     } else
         block_truncate(block, rows_before);
+    if (format->end != NULL)
+        format->end(&p);
     text_reader_fini(&p.r);
     strbuf_fini(&p.key);
     row_names_fini(&p.names);

@@ -21,7 +21,7 @@ static void add_field(struct row_parser *p, int column)
     p->fields[p->fields_count++] = column;
 }
 
-static void fields_of_insert(struct row_parser *p)
+void fields_of_insert(struct row_parser *p)
 {
     p->fields_count = 0;
     for (size_t i = 0; i < p->target->columns_count; i++)
@@ -38,7 +38,7 @@ static bool header_fail(struct row_parser *p, const char *what, struct str name)
     return false;
 }
 
-static bool add_name(struct row_parser *p, struct str name, void *context)
+bool fields_add_name(struct row_parser *p, struct str name, void *context)
 {
     (void)context;
     int column = row_column(p, name);
@@ -62,7 +62,7 @@ static bool ignore_name(struct row_parser *p, struct str name, void *context)
 }
 
 /* The types of a header must be those of the columns. */
-static bool check_type(struct row_parser *p, struct str name, void *context)
+bool fields_check_type(struct row_parser *p, struct str name, void *context)
 {
     size_t *place = (size_t *)context;
     size_t i = (*place)++;
@@ -87,7 +87,7 @@ static bool check_types(struct row_parser *p, const struct field_format *f)
     size_t count = 0;
     if (!p->target->settings->input_format_with_types_use_header)
         return f->header(p, ignore_name, NULL);
-    if (!f->header(p, check_type, &count))
+    if (!f->header(p, fields_check_type, &count))
         return false;
     if (count != p->fields_count)
         return text_fail(&p->r, ERR_INCORRECT_DATA,
@@ -99,7 +99,7 @@ static bool read_names(struct row_parser *p, const struct field_format *f)
 {
     p->fields_count = 0;
     if (p->target->settings->input_format_with_names_use_header)
-        return f->header(p, add_name, NULL);
+        return f->header(p, fields_add_name, NULL);
     if (!f->header(p, ignore_name, NULL))
         return false;
     fields_of_insert(p);

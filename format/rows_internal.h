@@ -64,19 +64,22 @@ struct row_parser {
     struct strbuf key; /* put together: "prefix." and key of nested objects, or without its escapes */
     /* Values: columns that are read as expressions */
     uint8_t *as_expression;
+    void *own; /* RowBinary, Native: their own state, until end() */
 };
 
 struct row_format {
     const char *name;
     bool with_names, with_types;
     bool detect_header;
-    bool raw, strings; /* TSVRaw; JSONStringsEachRow */
+    bool raw, strings;  /* TSVRaw; JSONStringsEachRow */
+    bool with_defaults; /* RowBinaryWithDefaults */
     bool joinable;
     bool takes_errors; /* allow_errors_* has an effect */
     bool (*start)(struct row_parser *p);
     enum row_step (*row)(struct row_parser *p);
     void (*sync)(struct row_parser *p); /* to the next row, after an error; NULL: cannot */
     bool (*finish)(struct row_parser *p);
+    void (*end)(struct row_parser *p); /* after success and failure, also of start(): releases p->own */
     must_use bool (*framing)(struct str body, struct err *err); /* NULL: nothing to see */
 };
 
@@ -110,9 +113,14 @@ struct field_format {
     bool empty_body;                                                /* is fine where a header is due */
     uint64_t (*skip_lines)(const struct format_settings *settings); /* rows before the header; NULL: none */
 };
+/* Parts of a header, for formats that read it themselves. check_type's context is a size_t, the field's place. */
+void fields_of_insert(struct row_parser *p);
+bool fields_add_name(struct row_parser *p, struct str name, void *context);
+bool fields_check_type(struct row_parser *p, struct str name, void *context);
 bool fields_start(struct row_parser *p, const struct field_format *f, bool variable_columns);
 enum row_step fields_row(struct row_parser *p, const struct field_format *f, bool variable_columns);
 
 extern const struct row_format rows_json_each_row, rows_json_strings_each_row, rows_json_compact[3],
-    rows_json_compact_strings[3], rows_tsv[3], rows_tsv_raw[3], rows_csv[3], rows_values, rows_tskv, rows_lines;
+    rows_json_compact_strings[3], rows_tsv[3], rows_tsv_raw[3], rows_csv[3], rows_values, rows_tskv, rows_lines,
+    rows_binary[3], rows_binary_defaults, rows_native, rows_blob;
 #endif

@@ -1,0 +1,425 @@
+/* column_cast.c: conversions between column types.
+ *
+ * What clients really send (integers of another width, a column that is Nullable on one side only, arrays, maps and
+ * tuples of these, times of another precision) is done on the cells; everything else goes through a value and, where
+ * that does not do, its text, as VALUES does. */
+#include "format/column_cast.h"
+
+#include "base/arena.h"
+#include "base/must.h"
+#include "format/text_date.h"
+#include "format/text_value.h"
+#include "format/timezone.h"
+#include "format/values_expr.h"
+
+enum { CELL_BYTES_MAX = 32, ARENA_BYTES = 1024, ARENA_BYTES_MAX = 1 << 20, DAY_SECONDS = 86400 };
+
+/* ---- the same bytes ---- */
+
+static bool same_elements(const struct type *a, const struct type *b)
+{
+    if (a->enums_count != b->enums_count)
+        return false;
+    for (size_t i = 0; i < a->enums_count; i++)
+        if (a->enums[i].value != b->enums[i].value || !str_eq(a->enums[i].name, b->enums[i].name))
+            return false;
+    return true;
+}
+
+/* An unnamed tuple fits a named one, otherwise names must come in the same order. */
+static bool same_names(const struct type *a, const struct type *b)
+{
+    if (a->names == NULL || b->names == NULL)
+        return true;
+    for (size_t i = 0; i < a->children_count; i++)
+        if (!str_eq(a->names[i], b->names[i]))
+            return false;
+    return true;
+}
+
+bool column_cast_is_copy(const struct type *a, const struct type *b)
+{
+    bool ticks = a->kind == TYPE_DATETIME64 || a->kind == TYPE_DECIMAL;
+    if (a->kind != b->kind || a->nullable != b->nullable || a->kind == TYPE_NOTHING ||
+        a->children_count != b->children_count || a->fixed_bytes != b->fixed_bytes || !same_elements(a, b) ||
+        (ticks && (a->precision != b->precision || a->scale != b->scale)) || !same_names(a, b))
+        return false;
+    for (size_t i = 0; i < a->children_count; i++)
+        if (!column_cast_is_copy(a->children[i], b->children[i]))
+            return false;
+    return true;
+}
+
+/* ---- one cell ---- */
+
+struct cast {
+    struct text_reader *r;
+    struct arena *arena; /* texts of one cell */
+    bool nulls_as_zero;
+};
+
+static bool is_float(const struct type *type)
+{
+    return type->kind == TYPE_FLOAT32 || type->kind == TYPE_FLOAT64;
+}
+
+/* Integers wrap: the low bytes stay, the sign fills what is new. */
+static void cast_integer(const struct column *src, size_t row, struct column *dst)
+{
+    uint8_t cell[CELL_BYTES_MAX];
+    const uint8_t *from = column_cell(src, row);
+    bool negative = type_is_signed(src->type) && (from[src->width - 1] & 0x80) != 0;
+    memset(cell, negative ? 0xff : 0, sizeof cell);
+    memcpy(cell, from, src->width);
+    column_push_fixed(dst, cell);
+}
+
+static void cast_float(const struct column *src, size_t row, struct column *dst)
+{
+    float narrow;
+    double wide;
+    if (src->width == sizeof narrow) {
+        memcpy(&narrow, column_cell(src, row), sizeof narrow);
+        wide = (double)narrow;
+    } else {
+        memcpy(&wide, column_cell(src, row), sizeof wide);
+        narrow = (float)wide;
+    }
+    column_push_fixed(dst, dst->width == sizeof narrow ? (const void *)&narrow : (const void *)&wide);
+}
+
+/* By value; where the name stays, the value must. */
+static bool cast_enum(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    int8_t byte = *(const int8_t *)column_cell(src, row);
+    int16_t value = byte;
+    if (src->width == sizeof value)
+        memcpy(&value, column_cell(src, row), sizeof value);
+    byte = (int8_t)value;
+    if (dst->width == 1 && byte != value)
+        return text_fail(cast->r, ERR_CANNOT_CONVERT_TYPE, "Enum value %d does not fit", value);
+    for (size_t i = 0; i < src->type->enums_count; i++) {
+        const struct type_enum *from = &src->type->enums[i], *to = type_enum_by_name(dst->type, from->name);
+        if (to != NULL && to->value != from->value)
+            return text_fail(cast->r, ERR_CANNOT_CONVERT_TYPE,
+                             "Enum conversion changes value for element '" STR_FMT "' from %d to %d",
+                             STR_ARG(str_sub(from->name, 0, 64)), from->value, to->value);
+    }
+    column_push_fixed(dst, dst->width == 1 ? (const void *)&byte : (const void *)&value);
+    return true;
+}
+
+/* ---- times ---- */
+
+static bool is_time(const struct type *type)
+{
+    return type->kind == TYPE_DATETIME || type->kind == TYPE_DATETIME64;
+}
+
+static bool is_day(const struct type *type)
+{
+    return type->kind == TYPE_DATE || type->kind == TYPE_DATE32;
+}
+
+static int64_t power_of_ten(unsigned n)
+{
+    int64_t power = 1;
+    while (n-- > 0)
+        power *= 10;
+    return power;
+}
+
+static int64_t floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b != 0 && a < 0);
+}
+
+static unsigned digits_of(const struct type *type)
+{
+    return type->kind == TYPE_DATETIME64 ? type->precision : 0;
+}
+
+static int64_t ticks_of(const struct column *src, size_t row)
+{
+    int64_t ticks;
+    uint32_t seconds;
+    if (src->type->kind == TYPE_DATETIME) {
+        memcpy(&seconds, column_cell(src, row), sizeof seconds);
+        return seconds;
+    }
+    memcpy(&ticks, column_cell(src, row), sizeof ticks);
+    return ticks;
+}
+
+static void push_days(int64_t days, struct column *dst)
+{
+    bool narrow = dst->type->kind == TYPE_DATE;
+    int64_t low = narrow ? 0 : DATE32_MIN, high = narrow ? DATE_MAX : DATE32_MAX;
+    days = days < low ? low : days > high ? high : days;
+    uint16_t date = (uint16_t)days;
+    int32_t date32 = (int32_t)days;
+    column_push_fixed(dst, narrow ? (const void *)&date : (const void *)&date32);
+}
+
+/* The day of an instant where the column's clock hangs. */
+static void cast_time_to_day(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    const struct time_zone *zone = src->type->timezone.len > 0 ? timezone_find(src->type->timezone) : cast->r->session;
+    int64_t seconds = floor_div(ticks_of(src, row), power_of_ten(digits_of(src->type)));
+    push_days(floor_div(seconds + timezone_offset(zone == NULL ? cast->r->session : zone, seconds), DAY_SECONDS), dst);
+}
+
+static void cast_day(const struct column *src, size_t row, struct column *dst)
+{
+    uint16_t date = 0;
+    int32_t date32 = 0;
+    if (src->type->kind == TYPE_DATE)
+        memcpy(&date, column_cell(src, row), sizeof date);
+    else
+        memcpy(&date32, column_cell(src, row), sizeof date32);
+    push_days(src->type->kind == TYPE_DATE ? date : date32, dst);
+}
+
+static bool cast_time(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    int64_t ticks = ticks_of(src, row);
+    unsigned from = digits_of(src->type), to = digits_of(dst->type);
+    if (from > to)
+        ticks = floor_div(ticks, power_of_ten(from - to));
+    else if (__builtin_mul_overflow(ticks, power_of_ten(to - from), &ticks))
+        return text_fail(cast->r, ERR_DECIMAL_OVERFLOW, "Decimal convert overflow");
+    uint32_t seconds = (uint32_t)(ticks < 0 ? 0 : ticks > UINT32_MAX ? UINT32_MAX : ticks);
+    column_push_fixed(dst, dst->type->kind == TYPE_DATETIME ? (const void *)&seconds : (const void *)&ticks);
+    return true;
+}
+
+/* ---- by value or text ---- */
+
+static bool is_compound(const struct type *type)
+{
+    return type->children_count > 0;
+}
+
+static bool refuse(struct cast *cast, const struct type *from, const struct type *to)
+{
+    return text_fail(cast->r, ERR_TYPE_MISMATCH, "Cannot convert " STR_FMT " to " STR_FMT,
+                     STR_ARG(str_sub(from->text, 0, 64)), STR_ARG(str_sub(to->text, 0, 64)));
+}
+
+/* What a cell is to a column that holds numbers, addresses or times. */
+static struct sql_value value_of(struct cast *cast, const struct column *src, size_t row, const struct type *to)
+{
+    struct sql_value v = { .kind = VALUE_INT };
+    bool whole = type_is_integer(to) || to->kind == TYPE_BOOL;
+    bool number = whole || is_float(to) || to->kind == TYPE_DECIMAL;
+    int16_t element;
+    uint32_t address;
+    if (src->type->enums_count > 0 && number) {
+        element = *(const int8_t *)column_cell(src, row);
+        if (src->width == sizeof element)
+            memcpy(&element, column_cell(src, row), sizeof element);
+        v.number.i = element;
+        return v;
+    }
+    if (src->type->kind == TYPE_IPV4 && whole) {
+        memcpy(&address, column_cell(src, row), sizeof address);
+        v.number.i = address;
+        return v;
+    }
+    if (src->type->kind == TYPE_DATETIME64 && whole) {
+        v.number.i = floor_div(ticks_of(src, row), power_of_ten(src->type->precision));
+        return v;
+    }
+    if (src->type->kind == TYPE_DATETIME64 && is_float(to)) {
+        v.kind = VALUE_FLOAT;
+        v.number.f = (double)ticks_of(src, row) / (double)power_of_ten(src->type->precision);
+        return v;
+    }
+    v = sql_value_from_cell(cast->r, src, row, cast->arena);
+    ptrdiff_t point = src->type->kind == TYPE_DECIMAL && whole ? str_find_char(v.text, '.') : STR_NONE;
+    if (point >= 0)
+        v.text.len = (size_t)point;
+    if (src->type->kind == TYPE_FIXED_STRING) /* padding is no text */
+        while (v.text.len > 0 && v.text.data[v.text.len - 1] == '\0')
+            v.text.len--;
+    return v;
+}
+
+/* ::ffff:1.2.3.4 */
+static bool cast_mapped(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
+    const uint8_t *bytes = column_cell(src, row);
+    if (memcmp(bytes, prefix, sizeof prefix) != 0)
+        return text_fail(cast->r, ERR_CANNOT_CONVERT_TYPE, "IPv6 address is not a mapped IPv4");
+    uint32_t address = (uint32_t)bytes[12] << 24 | (uint32_t)bytes[13] << 16 | (uint32_t)bytes[14] << 8 | bytes[15];
+    column_push_fixed(dst, &address);
+    return true;
+}
+
+static bool cast_by_value(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    enum type_kind from = src->type->kind, to = dst->type->kind;
+    struct strbuf text = { 0 };
+    bool ok;
+    if (is_compound(dst->type) && from != TYPE_STRING)
+        return refuse(cast, src->type, dst->type);
+    if (to == TYPE_STRING || to == TYPE_FIXED_STRING || is_compound(src->type)) {
+        if (to != TYPE_STRING && to != TYPE_FIXED_STRING)
+            return refuse(cast, src->type, dst->type);
+        text_value_print(src, row, TEXT_PLAIN, cast->r->settings, &text);
+        struct str shown = strbuf_view(&text);
+        if (from == TYPE_FIXED_STRING && to == TYPE_STRING) /* padding is not part of the text */
+            while (shown.len > 0 && shown.data[shown.len - 1] == '\0')
+                shown.len--;
+        ok = to == TYPE_STRING || shown.len <= dst->width ||
+             text_fail(cast->r, ERR_TOO_LARGE_STRING_SIZE, "String too long for type " STR_FMT,
+                       STR_ARG(dst->type->text));
+        if (ok)
+            column_push_str(dst, shown);
+        strbuf_fini(&text);
+        return ok;
+    }
+    if (from == TYPE_IPV6 && to == TYPE_IPV4)
+        return cast_mapped(cast, src, row, dst);
+    if (from == TYPE_UUID && (type_is_integer(dst->type) || to == TYPE_BOOL))
+        return text_fail(cast->r, ERR_NOT_IMPLEMENTED, "Conversion between numeric types and UUID is not supported");
+    struct sql_value value = value_of(cast, src, row, dst->type);
+    ok = sql_value_convert(cast->r, &value, dst, cast->arena);
+    if (!ok && to == TYPE_DECIMAL && cast->r->err->code == ERR_ARGUMENT_OUT_OF_BOUND)
+        cast->r->err->code = ERR_DECIMAL_OVERFLOW;
+    if (arena_bytes(cast->arena) > ARENA_BYTES_MAX)
+        arena_reset(cast->arena);
+    return ok;
+}
+
+static bool cast_rows(struct cast *cast, const struct column *src, size_t from, size_t count, struct column *dst);
+
+/* Children first, then the row that holds them. */
+static bool cast_list(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    size_t start = (size_t)column_start(src, row), size = (size_t)(src->offsets[row] - start);
+    const struct column *from = src->children;
+    struct column *to = dst->children;
+    size_t count = src->children_count;
+    if (src->children_count < dst->children_count) { /* Array(Tuple(k, v)) for a Map, or the other way */
+        count = from->children_count;
+        from = from->children;
+    } else if (src->children_count > dst->children_count)
+        to = to->children;
+    for (size_t i = 0; i < count; i++)
+        if (!cast_rows(cast, &from[i], start, size, &to[i]))
+            return false;
+    for (size_t i = 0; to != dst->children && i < size; i++)
+        column_push_row_end(&dst->children[0]);
+    column_push_row_end(dst);
+    return true;
+}
+
+/* Named tuples by name, where both have the same names; else by place. */
+static size_t tuple_place(const struct type *from, const struct type *to, size_t place)
+{
+    if (from->names == NULL || to->names == NULL)
+        return place;
+    for (size_t i = 0; i < from->children_count; i++)
+        if (str_eq(from->names[i], to->names[place]))
+            return i;
+    return place;
+}
+
+static bool cast_tuple(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    if (src->children_count != dst->children_count)
+        return text_fail(cast->r, ERR_TYPE_MISMATCH,
+                         "CAST AS Tuple can only be performed between tuple types with the same number of elements or "
+                         "from String");
+    for (size_t i = 0; i < dst->children_count; i++)
+        if (!cast_rows(cast, &src->children[tuple_place(src->type, dst->type, i)], row, 1, &dst->children[i]))
+            return false;
+    column_push_row_end(dst);
+    return true;
+}
+
+static bool is_list(const struct type *type)
+{
+    return type->kind == TYPE_ARRAY || type->kind == TYPE_MAP || type->kind == TYPE_NESTED;
+}
+
+/* Lists of one or of two: Map(K, V), Array(Tuple(k K, v V)). */
+static bool lists_match(const struct type *from, const struct type *to)
+{
+    if (!is_list(from) || !is_list(to))
+        return false;
+    if (from->children_count == to->children_count)
+        return true;
+    const struct type *one = from->children_count == 1 ? from : to, *many = one == from ? to : from;
+    return one->kind == TYPE_ARRAY && one->children[0]->kind == TYPE_TUPLE &&
+           one->children[0]->children_count == many->children_count;
+}
+
+static bool cast_cell(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    const struct type *from = src->type, *to = dst->type;
+    if (column_is_null(src, row) || from->kind == TYPE_NOTHING) {
+        if (to->nullable)
+            column_push_null(dst);
+        else if (cast->nulls_as_zero || !from->nullable)
+            column_push_zero(dst);
+        else
+            return text_fail(cast->r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
+                             "Cannot convert NULL value to non-Nullable type");
+        return true;
+    }
+    if (type_is_integer(from) && type_is_integer(to)) {
+        cast_integer(src, row, dst);
+        return true;
+    }
+    if (is_float(from) && is_float(to)) {
+        cast_float(src, row, dst);
+        return true;
+    }
+    if (from->enums_count > 0 && to->enums_count > 0)
+        return cast_enum(cast, src, row, dst);
+    if (is_time(from) && is_time(to))
+        return cast_time(cast, src, row, dst);
+    if (is_day(to) && (is_time(from) || is_day(from))) {
+        if (is_day(from))
+            cast_day(src, row, dst);
+        else
+            cast_time_to_day(cast, src, row, dst);
+        return true;
+    }
+    if (from->kind == TYPE_TUPLE && to->kind == TYPE_TUPLE)
+        return cast_tuple(cast, src, row, dst);
+    if (lists_match(from, to))
+        return cast_list(cast, src, row, dst);
+    if (from->kind == to->kind && from->kind != TYPE_DECIMAL && !is_compound(from) && src->width == dst->width) {
+        if (src->width > 0)
+            column_push_fixed(dst, column_cell(src, row));
+        else
+            column_push_str(dst, column_str(src, row));
+        return true;
+    }
+    return cast_by_value(cast, src, row, dst);
+}
+
+static bool cast_rows(struct cast *cast, const struct column *src, size_t from, size_t count, struct column *dst)
+{
+    if (column_cast_is_copy(src->type, dst->type)) {
+        column_append(dst, src, from, count);
+        return true;
+    }
+    for (size_t row = from; row < from + count; row++)
+        if (!cast_cell(cast, src, row, dst))
+            return false;
+    return true;
+}
+
+bool column_cast(struct text_reader *r, const struct column *src, size_t from, size_t count, bool nulls_as_zero,
+                 struct column *dst)
+{
+    struct cast cast = { .r = r, .arena = arena_new(ARENA_BYTES), .nulls_as_zero = nulls_as_zero };
+    bool ok = cast_rows(&cast, src, from, count, dst);
+    arena_free(cast.arena);
+    return ok;
+}

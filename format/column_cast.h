@@ -1,0 +1,20 @@
+/* column_cast.h: a column's rows as another type, as the engine's CAST turns them. */
+#ifndef SLUICE_FORMAT_COLUMN_CAST_H
+#define SLUICE_FORMAT_COLUMN_CAST_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "format/block.h"
+#include "format/text_read.h"
+
+/* Are cells of both types held in the same bytes with the same meaning? LowCardinality, time zones and names of tuple
+ * elements do not count; Nullable and the elements of an Enum do. */
+bool column_cast_is_copy(const struct type *from, const struct type *to);
+
+/* Appends rows [from, from + count) of src to dst. A NULL for a plain column becomes its zero where nulls_as_zero is
+ * set. On failure r->err is set and dst may hold part of them: the caller truncates. Errors: CANNOT_PARSE_TEXT and the
+ * other codes of a text that is no such value, CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN, CANNOT_CONVERT_TYPE,
+ * DECIMAL_OVERFLOW, TYPE_MISMATCH, NOT_IMPLEMENTED. */
+must_use bool column_cast(struct text_reader *r, const struct column *src, size_t from, size_t count,
+                          bool nulls_as_zero, struct column *dst);
+#endif
