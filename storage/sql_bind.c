@@ -384,6 +384,15 @@ static struct sql_wide scaled(const struct sql_value *value, const struct type *
     return scale > own ? sql_wide_mul(wide, sql_wide_pow10(scale - own)) : wide;
 }
 
+/* The quotient would not fit. */
+static bool minimum_by_minus_one(const struct sql_call *call, struct sql_wide a, struct sql_wide b)
+{
+    const struct type *type = call->types[0];
+    if (!sql_type_has_sign(type) || sql_wide_compare(b, sql_wide_of_int(-1)) != 0)
+        return false;
+    return sql_wide_is_negative(a) && !sql_wide_fits(sql_wide_sub(sql_wide_of_int(0), a), type);
+}
+
 static bool arithmetic_wide(const struct sql_call *call, const struct sql_value *args, struct sql_wide *out,
                             struct err *err)
 {
@@ -405,6 +414,8 @@ static bool arithmetic_wide(const struct sql_call *call, const struct sql_value 
         struct sql_wide a = sql_value_wide(&args[0], call->types[0]), b = sql_value_wide(&args[1], call->types[1]);
         if (sql_wide_is_zero(b))
             return err_set(err, ERR_ILLEGAL_DIVISION, "Division by zero");
+        if (call->op != SQL_DIVIDE && minimum_by_minus_one(call, a, b))
+            return err_set(err, ERR_ILLEGAL_DIVISION, "Division of minimal signed number by minus one");
         if (call->op == SQL_DIVIDE)
             a = sql_wide_mul(a, sql_wide_pow10(b_scale));
         *out = sql_wide_div(a, b, &rest);
@@ -787,6 +798,9 @@ static bool bind_in_values(struct sql_resolver *r, struct sql_node *node, struct
     if (list && left_tuple && str_is(right->name, "tuple") && right->args_count > 0 &&
         !(right->args[0]->kind == SQL_CALL && str_is(right->args[0]->name, "tuple")))
         list = false; /* (a, b) IN ((1, 2)) */
+    if (list && plain_of(r, left)->kind == TYPE_ARRAY && str_is(right->name, "array") && right->args_count > 0 &&
+        !(right->args[0]->kind == SQL_CALL && str_is(right->args[0]->name, "array")))
+        list = false; /* a IN ([1, 2]) */
     size_t count = list ? right->args_count : 1, kept = 1;
     struct sql_node **args = ARENA_ARRAY(r->arena, struct sql_node *, count + 1);
     args[0] = left;
@@ -829,6 +843,7 @@ static bool bind_in_query(struct sql_resolver *r, struct sql_node *node, struct 
                            STR_ARG(a->text), STR_ARG(b->text), node->offset + 1);
     }
     node->query = right->query;
+    right->name = str_of(arena_printf(r->arena, "_subquery_%u", ++r->run->subqueries));
     right->state = SQL_RESOLVED;
     right->type = type_of_kind(TYPE_NOTHING);
     right->constant = true;

@@ -146,6 +146,11 @@ bool sql_literal_negate(struct sql_parser *p, struct sql_node *node)
     } else if (node->value.kind == SQL_BLOB && str_is(node->name, "9223372036854775808")) {
         node->value = sql_int(INT64_MIN);
         node->type = type_of_kind(TYPE_INT64);
+    } else if (node->value.kind == SQL_BLOB && node->type->kind == TYPE_UINT64) { /* below every Int64 */
+        double d = -sql_value_double(&node->value, node->type);
+        size_t offset = node->offset;
+        *node = *sql_literal_double(p, offset, d);
+        return true;
     } else {
         return false;
     }

@@ -43,6 +43,7 @@ void sql_node_print(const struct sql_node *node, struct strbuf *out)
     }
     switch (node->kind) {
     case SQL_LITERAL:
+    case SQL_SUBQUERY:
         strbuf_add(out, node->name);
         return;
     case SQL_NAME:
@@ -66,9 +67,6 @@ void sql_node_print(const struct sql_node *node, struct strbuf *out)
         return;
     case SQL_STAR:
         strbuf_add_char(out, '*');
-        return;
-    case SQL_SUBQUERY:
-        strbuf_add_text(out, "_subquery");
         return;
     case SQL_CALL:
         print_call(node, out);

@@ -500,6 +500,7 @@ static bool resolve_subquery(struct sql_resolver *r, struct sql_node *node, stru
                        "a scalar subquery of %zu columns is not supported here (at position %zu)",
                        node->query->columns_count, node->offset + 1);
     node->emit = SQL_EMIT_SUBQUERY;
+    node->name = str_of(arena_printf(r->arena, "_subquery_%u", ++r->run->subqueries));
     node->type = sql_type_nullable(node->query->columns[0].type, r->arena);
     node->constant = true;
     return true;

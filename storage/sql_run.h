@@ -28,6 +28,7 @@ struct sql_run {
     uint64_t deadline_ns; /* monotonic; 0: none */
     size_t memory_bytes;  /* taken by us; what SQLite takes is counted apart (sql_memory.c) */
 
+    unsigned subqueries; /* named so far */
     struct sql_call **calls;
     size_t calls_count, calls_cap;
     struct sql_source_table **sources;
@@ -52,7 +53,6 @@ struct sql_resolver {
     struct sql_select *select; /* whose names count now; NULL: none */
     unsigned tables;           /* ids given */
     unsigned depth;
-    unsigned subqueries;
     bool no_aggregates; /* inside WHERE or an aggregate's arguments */
     const char *where;  /* for messages: "WHERE" */
 };
