@@ -185,20 +185,40 @@ static void native_column(struct strbuf *out, const struct column *c, size_t fro
     }
 }
 
+/* Versions of the native protocol from which on a block holds more. */
+enum { ZONE_REVISION = 54337, CUSTOM_SERIALIZATION_REVISION = 54454, BUCKETS_REVISION = 54480 };
+
+/* Field 1: no totals; field 2: bucket -1; field 3: no buckets out of order; 0. */
+static void native_block_info(struct strbuf *out, uint64_t version)
+{
+    if (version == 0)
+        return;
+    strbuf_add_bytes(out, "\x01\x00\x02\xff\xff\xff\xff", 7);
+    if (version >= BUCKETS_REVISION)
+        strbuf_add_bytes(out, "\x03\x00", 2);
+    strbuf_add_char(out, '\0');
+}
+
+/* Old clients know no zone in a DateTime's type; only there where it is the whole type. */
+static struct str native_type_text(const struct type *type, uint64_t version)
+{
+    bool bare = type->kind == TYPE_DATETIME && !type->nullable && !type->low_cardinality;
+    return version < ZONE_REVISION && bare ? STR("DateTime") : type->text;
+}
+
 void output_native(struct output *o)
 {
-    enum { CUSTOM_SERIALIZATION_REVISION = 54454, BLOCK_ROWS = 65409 };
+    enum { BLOCK_ROWS = 65409 };
     const struct block *b = o->block;
     uint64_t version = o->info->client_protocol_version;
     for (size_t from = 0; from < b->rows && strbuf_ok(o->out); from += BLOCK_ROWS) {
         size_t count = MIN(b->rows - from, (size_t)BLOCK_ROWS);
-        if (version > 0)
-            strbuf_add_bytes(o->out, "\x01\x00\x02\xff\xff\xff\xff\x00", 8);
+        native_block_info(o->out, version);
         add_varint(o->out, b->columns_count);
         add_varint(o->out, count);
         for (size_t c = 0; c < b->columns_count; c++) {
             add_text(o->out, b->names[c]);
-            add_text(o->out, b->columns[c].type->text);
+            add_text(o->out, native_type_text(b->columns[c].type, version));
             if (version >= CUSTOM_SERIALIZATION_REVISION)
                 strbuf_add_char(o->out, 0);
             native_prefix(o->out, &b->columns[c]);

@@ -8,7 +8,7 @@
  *
  * The block info that the native protocol puts before a block (01, overflow flag, 02, bucket number, 00) and the byte
  * behind each type (0: no custom serialization) are in answers, not in inserts; who sends an answer's bytes back is
- * understood. As a block without info these bytes would be a column whose type's name holds a 0: there is none. */
+ * understood. As a block without info these bytes would be a column whose type's name holds a 0 or 3: there is none. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #include "format/native_read.h"
 #include "format/rows_internal.h"
 
-enum { COLUMNS_MAX = 1000000, COLUMNS_HELD_MAX = 1 << 16, ROWS_WITHOUT_BYTES_MAX = 1 << 16, BLOCK_INFO_BYTES = 8 };
+enum { COLUMNS_MAX = 1000000, COLUMNS_HELD_MAX = 1 << 16, ROWS_WITHOUT_BYTES_MAX = 1 << 16 };
 
 static const uint64_t ROWS_MAX = UINT64_C(1000000000000);
 
@@ -45,17 +45,22 @@ struct row_native {
 
 /* ---- a block's head ---- */
 
-static bool info_follows(const struct text_reader *r)
+/* Bytes of the block info that is next: fields 1 and 2, since version 54480 an empty field 3, and 0. */
+static size_t info_bytes(const struct text_reader *r)
 {
-    return binary_left(r) >= BLOCK_INFO_BYTES && r->at[0] == 1 && (uint8_t)r->at[1] <= 1 && r->at[2] == 2 &&
-           r->at[7] == 0;
+    enum { SHORT = 8, LONG = 10 };
+    if (binary_left(r) < SHORT || r->at[0] != 1 || (uint8_t)r->at[1] > 1 || r->at[2] != 2)
+        return 0;
+    if (r->at[SHORT - 1] == 0)
+        return SHORT;
+    return binary_left(r) >= LONG && memcmp(r->at + SHORT - 1, "\x03\0", 3) == 0 ? LONG : 0;
 }
 
 static bool read_head(struct row_parser *p, struct row_native *own)
 {
     uint64_t columns, rows;
-    if (own->info && info_follows(&p->r))
-        p->r.at += BLOCK_INFO_BYTES;
+    if (own->info)
+        p->r.at += info_bytes(&p->r);
     if (!binary_varint(&p->r, &columns) || !binary_varint(&p->r, &rows))
         return false;
     if (columns > COLUMNS_MAX)
@@ -290,7 +295,7 @@ static bool native_start(struct row_parser *p)
     struct row_native *own = NEW(struct row_native);
     p->own = own;
     own->arena = arena_new(1024);
-    own->info = info_follows(&p->r);
+    own->info = info_bytes(&p->r) > 0;
     own->custom = own->info && !makes_sense(p, own);
     return true;
 }

@@ -144,8 +144,7 @@ static bool flag(struct str value)
 /* Reserved parameters that are taken and need nothing done. */
 static bool is_ignored(struct str name)
 {
-    static const char *const names[] = { "close_session", "buffer_size", "wait_end_of_query", "client_protocol_version",
-                                         "stacktrace" };
+    static const char *const names[] = { "close_session", "buffer_size", "wait_end_of_query", "stacktrace" };
     for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
         if (str_is(name, names[i]))
             return true;
@@ -208,6 +207,12 @@ bool settings_request_read_url(struct settings_request *s, struct str query_stri
             return err_set(err, ERR_POCO_EXCEPTION, "HTML Form Exception: Field name too long");
         if (value.len > VALUE_MAX_BYTES)
             return err_set(err, ERR_POCO_EXCEPTION, "HTML Form Exception: Field value too long");
+        if (str_is(name, "client_protocol_version")) {
+            if (!str_to_u64(value, &s->client_protocol_version))
+                return err_set(err, ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED,
+                               "Cannot parse client_protocol_version: it is not a number");
+            continue;
+        }
         if (take_reserved(s, name, value))
             continue;
         if (!str_starts(name, STR("param_"))) {

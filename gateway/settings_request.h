@@ -28,7 +28,8 @@ struct settings_request {
     bool compress, decompress;
     bool session_check;
     struct str session_timeout;
-    struct insert_param *params; /* param_NAME, without the prefix */
+    uint64_t client_protocol_version; /* of the native protocol, for Native in answers; 0: not given */
+    struct insert_param *params;      /* param_NAME, without the prefix */
     size_t params_count;
     /* Everything else is a setting, in order; the clause's come last. */
     struct insert_setting *settings;

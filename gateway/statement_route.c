@@ -188,7 +188,8 @@ static bool answer_block(struct request *request, const struct sql_result *resul
     struct output_info info = { .rows_read = result->rows_read,
                                 .bytes_read = result->bytes_read,
                                 .elapsed_ns = elapsed_ns(request),
-                                .rows_before_limit = result->rows_before_limit };
+                                .rows_before_limit = result->rows_before_limit,
+                                .client_protocol_version = request->plan->settings.client_protocol_version };
     strbuf_init(&reply->body, (size_t)request->gateway->config->sql_result_max);
     if (!output_write(format, &result->block, &info, &settings, &reply->body, err))
         return false;

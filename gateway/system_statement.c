@@ -174,7 +174,8 @@ static bool answer_verdicts(struct request *request, const struct replay_verdict
         name = request->plan->output_format;
     if (!output_format_find(name.len > 0 ? name : STR("TabSeparated"), &format, err))
         return false;
-    struct output_info info = { .rows_read = count };
+    struct output_info info = { .rows_read = count,
+                                .client_protocol_version = request->plan->settings.client_protocol_version };
     struct reply_summary summary = { .read_rows = count, .result_rows = count };
     struct block block;
     verdict_block(verdicts, count, &block);

@@ -171,10 +171,21 @@ static void json_tells_rows_before_limit_only_with_one(void **state)
 /* contracts of the protocol: `SELECT 1 AS check` at 54460 */
 static void native_has_a_block_info_for_clients_that_say_a_version(void **state)
 {
-    static const char expected[] = "\x01\x00\x02\xff\xff\xff\xff\x00\x01\x01\x05"
-                                   "check\x05UInt8\x00\x01";
-    struct output_info info = { .client_protocol_version = 54460 };
-    struct strbuf out = { 0 };
+#define INFO "\x01\x00\x02\xff\xff\xff\xff"
+#define CHECK                                                                                                          \
+    "\x01\x01\x05"                                                                                                     \
+    "check\x05UInt8"
+    static const struct {
+        uint64_t version;
+        struct str bytes;
+    } cases[] = {
+        { 0, STR(CHECK "\x01") },
+        { 54405, STR(INFO "\x00" CHECK "\x01") },
+        { 54460, STR(INFO "\x00" CHECK "\x00\x01") },
+        { 54480, STR(INFO "\x03\x00\x00" CHECK "\x00\x01") },
+    };
+#undef INFO
+#undef CHECK
     struct block block;
     uint8_t number = 1;
     (void)state;
@@ -183,10 +194,49 @@ static void native_has_a_block_info_for_clients_that_say_a_version(void **state)
     column_init(&block.columns[0], type_of_kind(TYPE_UINT8));
     column_push_fixed(&block.columns[0], &number);
     block.rows = 1;
-    assert_true(print(&block, "Native", &info, format_settings_default(), &out));
-    assert_true(str_eq(strbuf_view(&out), str_make(expected, sizeof expected - 1)));
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct output_info info = { .client_protocol_version = cases[i].version };
+        struct strbuf out = { 0 };
+        assert_true(print(&block, "Native", &info, format_settings_default(), &out));
+        assert_true(str_eq(strbuf_view(&out), cases[i].bytes));
+        strbuf_fini(&out);
+    }
     block_fini(&block);
-    strbuf_fini(&out);
+}
+
+static void native_drops_the_zone_of_a_datetime_for_old_clients(void **state)
+{
+    static const struct {
+        const char *type;
+        uint64_t version;
+        const char *shown;
+    } cases[] = {
+        { "DateTime('UTC')", 0, "DateTime" },
+        { "DateTime('UTC')", 54336, "DateTime" },
+        { "DateTime('UTC')", 54337, "DateTime('UTC')" },
+        { "Nullable(DateTime('UTC'))", 0, "Nullable(DateTime('UTC'))" },
+        { "Array(DateTime('UTC'))", 0, "Array(DateTime('UTC'))" },
+    };
+    struct context *c = *state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct output_info info = { .client_protocol_version = cases[i].version };
+        struct strbuf out = { 0 };
+        struct block block;
+        struct err err = { 0 };
+        const struct type *type;
+        assert_true(type_parse(str_of(cases[i].type), c->arena, &type, &err));
+        block_init(&block, 1);
+        block.names[0] = STR("a");
+        column_init(&block.columns[0], type);
+        column_push_default(&block.columns[0]);
+        block.rows = 1;
+        assert_true(print(&block, "Native", &info, format_settings_default(), &out));
+        size_t at = cases[i].version == 0 ? 4 : 12;
+        assert_int_equal(out.data[at], strlen(cases[i].shown));
+        assert_true(str_starts(str_from(strbuf_view(&out), at + 1), str_of(cases[i].shown)));
+        block_fini(&block);
+        strbuf_fini(&out);
+    }
 }
 
 static void pretty_formats_draw_tables(void **state)
@@ -227,6 +277,7 @@ int main(void)
         cmocka_unit_test(settings_change_what_is_printed),
         cmocka_unit_test(json_tells_rows_before_limit_only_with_one),
         cmocka_unit_test(native_has_a_block_info_for_clients_that_say_a_version),
+        cmocka_unit_test(native_drops_the_zone_of_a_datetime_for_old_clients),
         cmocka_unit_test(pretty_formats_draw_tables),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -330,6 +330,7 @@ static void native_answers_can_be_sent_back(void **state)
     assert_taken(&b, "Native",
                  B("\1\0\2\xff\xff\xff\xff\0\1\2\1a\4Int8\0\1\2\1\0\2\xff\xff\xff\xff\0\1\1\1a\4Int8\0\3"),
                  "(1),(2),(3)");
+    assert_taken(&b, "Native", B("\1\0\2\xff\xff\xff\xff\3\0\0\1\1\1a\4Int8\0\7"), "(7)");
     bench_fini(&b);
 }
 

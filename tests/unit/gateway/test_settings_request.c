@@ -179,6 +179,20 @@ static void get_does_not_set_readonly_again(void **state)
     arena_free(arena);
 }
 
+static void the_protocol_version_is_a_number(void **state)
+{
+    struct settings_request s;
+    struct arena *arena = arena_new(256);
+    struct err err = { 0 };
+    (void)state;
+    settings_request_init(&s, config);
+    assert_true(settings_request_read_url(&s, STR("client_protocol_version=54460"), arena, &err));
+    assert_int_equal(s.client_protocol_version, 54460);
+    assert_false(settings_request_read_url(&s, STR("client_protocol_version=5x"), arena, &err));
+    assert_int_equal(err.code, ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED);
+    arena_free(arena);
+}
+
 static void there_are_limits(void **state)
 {
     struct settings_request s;
@@ -222,10 +236,15 @@ static void what_differs_each_time_is_volatile(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_defaults_are_the_configurations), cmocka_unit_test(parameters_and_settings_are_told_apart),
-        cmocka_unit_test(nonsense_has_the_engines_code),       cmocka_unit_test(a_near_miss_is_named),
-        cmocka_unit_test(sluice_ack_rules_the_wait),           cmocka_unit_test(the_clause_beats_the_url),
-        cmocka_unit_test(get_does_not_set_readonly_again),     cmocka_unit_test(there_are_limits),
+        cmocka_unit_test(the_defaults_are_the_configurations),
+        cmocka_unit_test(parameters_and_settings_are_told_apart),
+        cmocka_unit_test(nonsense_has_the_engines_code),
+        cmocka_unit_test(a_near_miss_is_named),
+        cmocka_unit_test(sluice_ack_rules_the_wait),
+        cmocka_unit_test(the_clause_beats_the_url),
+        cmocka_unit_test(get_does_not_set_readonly_again),
+        cmocka_unit_test(the_protocol_version_is_a_number),
+        cmocka_unit_test(there_are_limits),
         cmocka_unit_test(what_differs_each_time_is_volatile),
     };
     return cmocka_run_group_tests(tests, load, unload);
