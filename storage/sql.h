@@ -2,8 +2,8 @@
  * and SHOW, DESCRIBE, EXISTS, EXPLAIN, USE, SET.
  *
  * A statement is parsed (sql_parse), its names are bound and every expression gets its ClickHouse type (sql_resolve,
- * sql_bind), and only then is it printed as SQLite's SQL (sql_emit): what 1 / 2, NaN or a text beside a date mean cannot
- * be told from tokens. What is not understood is an error with the place, never a wrong answer. Any thread; one
+ * sql_bind), and only then is it printed as SQLite's SQL (sql_emit): what 1 / 2, NaN or a text beside a date mean
+ * cannot be told from tokens. What is not understood is an error with the place, never a wrong answer. Any thread; one
  * statement uses one SQLite connection on the calling thread. */
 #ifndef SLUICE_STORAGE_SQL_H
 #define SLUICE_STORAGE_SQL_H
