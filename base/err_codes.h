@@ -91,7 +91,7 @@
     X(210, NETWORK_ERROR,                               500, ERR_RETRY) \
     X(215, NOT_AN_AGGREGATE,                            500, ERR_REJECT) \
     X(216, QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING,       500, ERR_REJECT) \
-    X(218, TABLE_IS_DROPPED,                            500, ERR_REJECT) \
+    X(218, TABLE_IS_DROPPED,                            500, ERR_RETRY)   \
     X(219, DATABASE_NOT_EMPTY,                          500, ERR_REJECT) \
     X(223, UNEXPECTED_AST_STRUCTURE,                    400, ERR_REJECT) \
     X(229, QUERY_IS_TOO_LARGE,                          413, ERR_REJECT) \

@@ -151,6 +151,7 @@ static bool take_meta(struct part *part, struct err *err)
     meta.partition = (struct partition_key){ 0 };
     memcpy(part->table_uuid, meta.table_uuid, sizeof part->table_uuid);
     part->rows = meta.rows;
+    part->row_groups = parquet_row_groups(part->file);
     part->row_hash_sum = meta.row_hash_sum;
     part->created_wall_ns = meta.created_wall_ns;
     part->schema_version = meta.schema_version;
@@ -204,12 +205,18 @@ struct part *part_ref(struct part *part)
     return part;
 }
 
+void part_forget_file(struct part *part)
+{
+    parquet_close(part->file);
+    part->file = NULL;
+    handle_close(part);
+}
+
 void part_unref(struct part *part)
 {
     if (part == NULL || __atomic_sub_fetch(&part->refs, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    parquet_close(part->file);
-    handle_close(part);
+    part_forget_file(part);
     partition_key_fini(&part->partition);
     free(part->tokens);
     free(part->path);

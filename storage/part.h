@@ -72,7 +72,8 @@ struct part {
     char table_uuid[37];
     struct part_token *tokens;
     size_t tokens_count;
-    struct parquet_file *file; /* footer, opened; read through fs */
+    size_t row_groups;
+    struct parquet_file *file; /* footer, opened; read through fs. NULL in an old part that nobody reads */
     struct fs *fs;
     struct fs_file *handle;   /* atomic; opened by the first read, see part_pin */
     uint64_t removed_mono_ns; /* guarded by the table's lock: when a merge replaced it; 0 while active */
@@ -89,6 +90,8 @@ struct part *part_ref(struct part *part);
 void part_unref(struct part *part); /* closes with the last one; never removes the file */
 /* Opens the file now and keeps it open, so that its readers go on when the name disappears. */
 must_use bool part_pin(struct part *part, struct err *err);
+/* Frees the footer and the handle of a part that nobody will read again. */
+void part_forget_file(struct part *part);
 /* Bytes of the row group that needs the most, decoded: an estimate for limits. */
 uint64_t part_memory_bytes(const struct part *part);
 

@@ -247,7 +247,7 @@ static void add_part(struct row *row, const struct table_def *def, const struct 
     strbuf_fini(&name);
     set_text(row, "part_type", STR("Parquet"));
     set_number(row, "active", info->active);
-    set_number(row, "marks", parquet_row_groups(part->file));
+    set_number(row, "marks", part->row_groups);
     set_number(row, "rows", part->rows);
     set_number(row, "files", 1);
     set_number(row, "bytes_on_disk", part->bytes);

@@ -54,7 +54,7 @@ must_use bool table_check_parts(struct table *table, uint64_t *delay_ns, struct 
 struct part_set *table_snapshot(struct table *table);
 
 struct table_part_info { /* one row of system.parts */
-    struct part *part;   /* referenced */
+    struct part *part;   /* referenced; an old one may have no open file any more: only its figures are to be read */
     bool active;
 };
 /* Active and old parts; free the array after unref of each. */

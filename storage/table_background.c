@@ -103,6 +103,7 @@ static bool choose(struct table *t, struct str partition_id, bool all, struct ch
             choice->sources[i]->merging = true;
         }
     }
+    t->looked_at = found ? NULL : t->current;
     mutex_unlock(&t->lock);
     free(list);
     return found;
@@ -211,12 +212,19 @@ bool table_merge_step(struct table *t, uint64_t now_ns, uint64_t *again_ns)
     mutex_lock(&t->write);
     uint64_t not_before = t->merge_at_mono_ns;
     mutex_unlock(&t->write);
+    mutex_lock(&t->lock);
+    if (t->current == t->looked_at)
+        not_before = MAX(not_before, t->look_again_ns);
+    mutex_unlock(&t->lock);
     if (not_before > now_ns) {
         *again_ns = not_before;
         return false;
     }
     if (__atomic_load_n(&t->env->cancel, __ATOMIC_RELAXED) != 0 || !slot_begin(t, false))
         return false;
+    mutex_lock(&t->lock);
+    t->look_again_ns = *again_ns;
+    mutex_unlock(&t->lock);
     bool found = choose(t, STR_EMPTY, false, &choice), ok = false;
     if (found) {
         ok = merge_chosen(t, &choice, &err);
@@ -286,6 +294,22 @@ static bool is_removable(const struct table *t, const struct part *part, uint64_
     if (part->removed_mono_ns == TABLE_PARTS_CUT_NS)
         return true;
     return lifetime_s <= now_ns / NS_PER_S && now_ns - part->removed_mono_ns >= lifetime_s * NS_PER_S;
+}
+
+/* Old parts that nobody reads only wait for their removal; their footers need not. Whoever gets one through table_parts
+ * does not look at its file. */
+static void forget_files(struct table *t)
+{
+    size_t count = 0;
+    mutex_lock(&t->lock);
+    struct part **idle = mem_alloc(t->old_count * sizeof *idle);
+    for (size_t i = 0; i < t->old_count; i++)
+        if (t->old[i]->file != NULL && __atomic_load_n(&t->old[i]->refs, __ATOMIC_ACQUIRE) == 1)
+            idle[count++] = t->old[i];
+    mutex_unlock(&t->lock);
+    for (size_t i = 0; i < count; i++)
+        part_forget_file(idle[i]);
+    free(idle);
 }
 
 /* Takes the parts that may go out of the list of old ones. */
@@ -402,6 +426,7 @@ uint64_t table_clean_step(struct table *t, uint64_t now_ns)
         log_info("directory can be synced again, inserts are taken: table=%s", t->full_name);
     if (!table_log_flushes(t, &err))
         log_error("tokens.log cannot be written: table=%s error=%s", t->full_name, err.text);
+    forget_files(t);
     size_t count = take_removable(t, now_ns, &parts);
     if (count > 0 && log_tokens(t, parts, count)) {
         remove_parts(t, parts, count);

@@ -79,6 +79,8 @@ struct table {
     uint64_t block_next;
     struct list flights, doubts;
     int merge_cancel; /* atomic: an exclusive change waits for merges */
+    const struct part_set *looked_at; /* only compared: in this set no merge was worth it ... */
+    uint64_t look_again_ns;           /* ... and will not be before this */
 
     struct tokens *tokens;
     /* tokens.log, by whoever holds log_busy */
