@@ -251,14 +251,27 @@ static bool fill_as_sister(struct row_parser *p, size_t column)
     return false;
 }
 
+/* A field that is missing: Date32 is then 1970-01-01, though its default is 1900-01-01. */
+static void push_omitted(struct column *c)
+{
+    if (c->type->kind == TYPE_TUPLE) {
+        for (size_t i = 0; i < c->children_count; i++)
+            push_omitted(&c->children[i]);
+        column_push_row_end(c);
+    } else if (c->type->kind == TYPE_DATE32)
+        column_push_zero(c);
+    else
+        column_push_default(c);
+}
+
 static void fill_plain(struct row_parser *p, size_t column)
 {
     struct column *c = &p->block->columns[column];
     if (p->state[column] == CELL_DEFAULT)
         column_push_zero(c);
-    else if (p->state[column] == CELL_UNLISTED && fill_as_sister(p, column))
-        return;
-    else
+    else if (p->state[column] == CELL_OMITTED)
+        push_omitted(c);
+    else if (!fill_as_sister(p, column))
         column_push_default(c);
 }
 
@@ -371,7 +384,6 @@ static bool is_parse_error(enum err_code code)
     case ERR_SYNTAX_ERROR:
     case ERR_CANNOT_PARSE_IPV4:
     case ERR_CANNOT_PARSE_IPV6:
-    case ERR_ATTEMPT_TO_READ_AFTER_EOF:
     case ERR_UNKNOWN_TYPE:
     case ERR_UNKNOWN_ELEMENT_OF_ENUM:
     case ERR_CANNOT_PARSE_ESCAPE_SEQUENCE:

@@ -49,7 +49,8 @@ struct rows_report {
 must_use bool rows_parse(const struct row_format *format, struct str body, const struct rows_target *target,
                          struct block *block, struct rows_report *report, struct err *err);
 
-/* A look at the structure only, at admission: brackets and quotes closed. Never refuses what rows_parse would take. */
+/* A look at the structure only, at admission: brackets and quotes closed. Never refuses what rows_parse would take, as
+ * long as no errors are tolerated: not to be asked where input_format_allow_errors_num or _ratio is set. */
 must_use bool rows_check_framing(const struct row_format *format, struct str body, struct err *err);
 /* May bodies of this format be joined as bytes, and with what between them; for the forwarder. */
 bool row_format_joinable(const struct row_format *format);

@@ -81,8 +81,9 @@ static bool field_or_default(struct row_parser *p, size_t column)
     if (!text_csv_string(r, true, &field))
         return false;
     const char *after = r->at, *end = r->end;
+    bool quoted = *from == '"' || *from == '\'';
     r->at = from;
-    r->end = after;
+    r->end = quoted ? after : from + field.len;
     bool good = row_field(p, column, text_read_csv, text_read_null_csv) &&
                 (text_eof(r) || scan_skip_blanks(r->at, r->end) == r->end);
     r->at = after;
@@ -109,7 +110,9 @@ static bool csv_field(struct row_parser *p, size_t column, bool last)
     }
     if (s->input_format_csv_use_default_on_bad_values)
         return field_or_default(p, column);
-    return row_field(p, column, text_read_csv, text_read_null_csv);
+    const char *from = p->r.at;
+    return row_field(p, column, text_read_csv, text_read_null_csv) &&
+           fields_whole(p, column, from, s->format_csv_null_representation);
 }
 
 static bool csv_skip(struct row_parser *p, size_t index)

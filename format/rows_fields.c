@@ -53,11 +53,11 @@ bool fields_add_name(struct row_parser *p, struct str name, void *context)
     return true;
 }
 
-static bool ignore_name(struct row_parser *p, struct str name, void *context)
+static bool count_name(struct row_parser *p, struct str name, void *context)
 {
     (void)p;
     (void)name;
-    (void)context;
+    ++*(size_t *)context;
     return true;
 }
 
@@ -82,28 +82,62 @@ bool fields_check_type(struct row_parser *p, struct str name, void *context)
     return false;
 }
 
+/* How many there are; nothing is taken. A row that cannot be read goes before what stands in it. */
+static bool count_names(struct row_parser *p, const struct field_format *f, size_t *count)
+{
+    const char *from = p->r.at;
+    *count = 0;
+    if (!f->header(p, count_name, count))
+        return false;
+    p->r.at = from;
+    return true;
+}
+
+static bool types_differ(struct row_parser *p)
+{
+    return text_fail(&p->r, ERR_INCORRECT_DATA,
+                     "The number of data types differs from the number of column names in input data");
+}
+
 static bool check_types(struct row_parser *p, const struct field_format *f)
 {
-    size_t count = 0;
-    if (!p->target->settings->input_format_with_types_use_header)
-        return f->header(p, ignore_name, NULL);
-    if (!f->header(p, fields_check_type, &count))
+    size_t count, place = 0;
+    if (!count_names(p, f, &count))
         return false;
-    if (count != p->fields_count)
-        return text_fail(&p->r, ERR_INCORRECT_DATA,
-                         "The number of data types differs from the number of column names in input data");
+    if (!p->target->settings->input_format_with_types_use_header)
+        return f->header(p, count_name, &count);
+    return count == p->fields_count ? f->header(p, fields_check_type, &place) : types_differ(p);
+}
+
+/* input_format_force_null_for_omitted_fields: columns that take no NULL must be among the fields. */
+static bool refuse_omitted(struct row_parser *p)
+{
+    const struct rows_target *t = p->target;
+    for (size_t i = 0; t->settings->input_format_force_null_for_omitted_fields && i < t->columns_count; i++) {
+        const struct type *type = p->block->columns[t->columns[i]].type;
+        size_t field = 0;
+        while (field < p->fields_count && p->fields[field] != (int)t->columns[i])
+            field++;
+        if (field == p->fields_count && !type->nullable)
+            return text_fail(&p->r, ERR_TYPE_MISMATCH,
+                             "Cannot insert NULL value into a column type '" STR_FMT "' at index %zu",
+                             STR_ARG(type->text), i);
+    }
     return true;
 }
 
 static bool read_names(struct row_parser *p, const struct field_format *f)
 {
+    size_t count;
     p->fields_count = 0;
-    if (p->target->settings->input_format_with_names_use_header)
-        return f->header(p, fields_add_name, NULL);
-    if (!f->header(p, ignore_name, NULL))
+    if (f->empty_body && f->at_end(p))
+        return refuse_omitted(p);
+    if (!count_names(p, f, &count))
         return false;
+    if (p->target->settings->input_format_with_names_use_header)
+        return f->header(p, fields_add_name, NULL) && refuse_omitted(p);
     fields_of_insert(p);
-    return true;
+    return f->header(p, count_name, &count);
 }
 
 /* ---- recognising a header ---- */
@@ -193,25 +227,38 @@ bool fields_start(struct row_parser *p, const struct field_format *f, bool detec
     fields_of_insert(p);
     if (header || (t->columns_count > 0 && !may_hold_bom(p->block->columns[t->columns[0]].type)))
         row_skip_bom(p);
+    size_t ignored = 0;
     uint64_t lines = f->skip_lines == NULL ? 0 : f->skip_lines(t->settings);
     for (; lines > 0 && !text_eof(&p->r); lines--)
-        if (!f->header(p, ignore_name, NULL))
+        if (!f->header(p, count_name, &ignored))
             return false;
     if (!header)
         return !detect || detect_header(p, f);
-    if (f->empty_body && f->at_end(p))
-        return true;
+    bool empty = f->empty_body && f->at_end(p);
     if (p->format->with_names && !read_names(p, f))
         return false;
+    if (empty)
+        return true;
     if (!p->format->with_types)
         return true;
-    if (f->at_end(p))
-        return text_fail(&p->r, ERR_INCORRECT_DATA,
-                         "The number of data types differs from the number of column names in input data");
+    if (f->empty_body && f->at_end(p)) /* nothing is a row of one empty field */
+        return (p->fields_count == 1 && p->fields[0] < 0) || types_differ(p);
     return (f->row_between == NULL || f->row_between(p)) && check_types(p, f);
 }
 
 /* ---- a row ---- */
+
+bool fields_whole(struct row_parser *p, size_t column, const char *from, struct str null)
+{
+    size_t left = (size_t)(p->r.end - from);
+    if (left >= null.len || text_eof(&p->r) || memcmp(from, null.data, left) != 0)
+        return true;
+    if (!p->block->columns[column].type->nullable && !p->target->settings->input_format_null_as_default)
+        return true;
+    p->column = (int)column;
+    return text_fail_at(&p->r, ERR_CANNOT_READ_ALL_DATA, from, left,
+                        "Error while parsing \"%s\" as Nullable. It seems that input data is ill-formatted");
+}
 
 static bool read_fields(struct row_parser *p, const struct field_format *f, bool variable)
 {

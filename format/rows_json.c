@@ -324,6 +324,17 @@ static bool compact_begin(struct row_parser *p)
     return text_need(&p->r, '[');
 }
 
+/* ] and one of the commas that may stand between rows. */
+static bool compact_end(struct row_parser *p)
+{
+    text_skip_spaces(&p->r);
+    if (!text_need(&p->r, ']'))
+        return false;
+    text_skip_spaces(&p->r);
+    (void)text_take(&p->r, ',');
+    return true;
+}
+
 static bool compact_header(struct row_parser *p, header_name_fn *name, void *context)
 {
     struct text_reader *r = &p->r;
@@ -336,7 +347,7 @@ static bool compact_header(struct row_parser *p, header_name_fn *name, void *con
             return false;
         text_skip_spaces(r);
     } while (text_take(r, ','));
-    return text_need(r, ']');
+    return compact_end(p);
 }
 
 static bool compact_comma(struct row_parser *p)
@@ -359,24 +370,16 @@ static bool compact_skip(struct row_parser *p, size_t index)
     return text_json_skip(&p->r, STR("skipped_field"));
 }
 
-static bool compact_end(struct row_parser *p)
-{
-    text_skip_spaces(&p->r);
-    return text_need(&p->r, ']');
-}
-
 static bool compact_at_row_end(struct row_parser *p)
 {
     text_skip_spaces(&p->r);
     return text_eof(&p->r) || *p->r.at == ']';
 }
 
-/* A comma may stand between rows, and after the last. */
 static bool compact_at_end(struct row_parser *p)
 {
-    bool first = p->total == 1 && !p->format->with_names;
     text_skip_spaces(&p->r);
-    if (p->total > 0 && !first && text_take(&p->r, ','))
+    if (text_take(&p->r, ',')) /* the other comma, or one before the first row */
         text_skip_spaces(&p->r);
     return text_eof(&p->r) || *p->r.at == ';';
 }

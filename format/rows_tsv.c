@@ -29,9 +29,10 @@ static bool tsv_row_end(struct row_parser *p)
 {
     if (text_eof(&p->r))
         return true;
-    if (p->target->settings->input_format_tsv_crlf_end_of_line)
-        (void)text_take(&p->r, '\r');
-    else if (!p->line_seen) {
+    if (p->target->settings->input_format_tsv_crlf_end_of_line) {
+        if (text_take(&p->r, '\r') && text_eof(&p->r))
+            return true;
+    } else if (!p->line_seen) {
         p->line_seen = true;
         if (!no_carriage_return(p))
             return false;
@@ -43,7 +44,12 @@ static bool tsv_header(struct row_parser *p, header_name_fn *name, void *context
 {
     struct str string;
     do {
-        if (!tsv_string(p, &string) || !name(p, string, context))
+        if (!tsv_string(p, &string)) { /* a backslash at the very end is let pass, here alone */
+            if (!text_eof(&p->r) || p->r.err->code != ERR_CANNOT_PARSE_ESCAPE_SEQUENCE)
+                return false;
+            string = strbuf_view(&p->r.scratch);
+        }
+        if (!name(p, string, context))
             return false;
     } while (text_take(&p->r, '\t'));
     return tsv_row_end(p);
@@ -67,7 +73,9 @@ static bool tsv_field(struct row_parser *p, size_t column, bool last)
         row_field_default(p, column);
         return true;
     }
-    return row_field(p, column, p->format->raw ? text_read_raw : text_read_escaped, text_read_null_escaped);
+    const char *from = p->r.at;
+    return row_field(p, column, p->format->raw ? text_read_raw : text_read_escaped, text_read_null_escaped) &&
+           fields_whole(p, column, from, s->format_tsv_null_representation);
 }
 
 static bool tsv_skip(struct row_parser *p, size_t index)
@@ -129,7 +137,7 @@ const struct row_format rows_tsv_raw[3] = { TSV("TabSeparatedRaw", true, false, 
 
 /* ---- TSKV: name=value pairs between tabs ---- */
 
-/* A name up to its =, or to the end of the field when there is none. */
+/* A name up to its =. The field "tskv" alone has none. */
 static bool tskv_name(struct row_parser *p, bool *has_value)
 {
     struct text_reader *r = &p->r;
@@ -144,11 +152,13 @@ static bool tskv_name(struct row_parser *p, bool *has_value)
         *has_value = *stop == '=';
         if (*stop != '\\') {
             r->at += *has_value;
-            return true;
+            return *has_value || str_is(strbuf_view(&p->key), "tskv") ||
+                   text_fail(r, ERR_INCORRECT_DATA, "Found field without value while parsing TSKV format: " STR_FMT,
+                             STR_ARG(str_sub(strbuf_view(&p->key), 0, 64)));
         }
         if (r->end - stop < 2)
             return text_fail(r, ERR_CANNOT_PARSE_ESCAPE_SEQUENCE, "Cannot parse escape sequence");
-        static const char from[] = "bfnrt0", to[] = "\b\f\n\r\t\0";
+        static const char from[] = "abefnrtv0", to[] = "\a\b\x1B\f\n\r\t\v\0";
         const char *known = stop[1] == '\0' ? NULL : strchr(from, stop[1]);
         strbuf_add_char(&p->key, known == NULL ? stop[1] : to[known - from]);
         r->at = stop + 2;
@@ -196,7 +206,7 @@ static enum row_step tskv_row(struct row_parser *p)
         if (text_take(r, '\n'))
             return ROW_READ;
         if (!text_take(r, '\t')) {
-            (void)text_fail(r, ERR_INCORRECT_DATA, "Found garbage after field in TSKV format");
+            (void)text_fail(r, ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED, "Found garbage after field in TSKV format");
             return ROW_FAILED;
         }
     }

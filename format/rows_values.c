@@ -1,7 +1,10 @@
 /* rows_values.c: VALUES (1, 'x'), (2, 'y').
  *
  * Literals are read straight into the columns. What the fast reader does not take (expressions, a plus sign, a string
- * for a number) goes to the evaluator of values_expr.c, and from then on so does that column, as in the engine. */
+ * for a number) goes to the evaluator of values_expr.c, and from then on so does that column, as in the engine, until a
+ * literal of another kind stands there. */
+#include <stdlib.h>
+
 #include "base/must.h"
 #include "format/rows_internal.h"
 #include "format/values_expr.h"
@@ -47,7 +50,6 @@ static bool is_soft(const struct err *err)
     case ERR_INCORRECT_DATA:
     case ERR_CANNOT_PARSE_IPV4:
     case ERR_CANNOT_PARSE_IPV6:
-    case ERR_ATTEMPT_TO_READ_AFTER_EOF:
     case ERR_UNKNOWN_ELEMENT_OF_ENUM:
     case ERR_CANNOT_PARSE_ESCAPE_SEQUENCE:
     case ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE:
@@ -75,17 +77,66 @@ static void forget(struct row_parser *p, size_t column)
     column_truncate(&p->block->columns[column], p->row);
 }
 
+/* The first value that did not convert, of the first column with such a value. It is told when all has been read, as
+ * the engine converts by column when it has read all rows. */
+struct late_failure {
+    struct err err;
+    uint64_t row;
+    int column;
+};
+
+static void fail_late(struct row_parser *p, size_t column)
+{
+    struct late_failure *late = (struct late_failure *)p->own;
+    if (late != NULL && late->column <= (int)column)
+        return;
+    if (late == NULL)
+        p->own = late = NEW(struct late_failure);
+    *late = (struct late_failure){ .err = *p->r.err, .row = p->total, .column = (int)column };
+}
+
+static bool is_late(const struct row_parser *p, size_t column)
+{
+    const struct late_failure *late = (const struct late_failure *)p->own;
+    return late != NULL && late->column == (int)column;
+}
+
+static bool fail_late_now(struct row_parser *p)
+{
+    const struct late_failure *late = (const struct late_failure *)p->own;
+    *p->r.err = late->err;
+    p->total = late->row;
+    p->column = late->column;
+    return false;
+}
+
+static enum row_step rows_end(struct row_parser *p)
+{
+    return p->own == NULL || fail_late_now(p) ? ROW_END : ROW_FAILED;
+}
+
+static void values_end(struct row_parser *p)
+{
+    free(p->own);
+}
+
 static bool read_expression(struct row_parser *p, size_t column, bool last)
 {
     enum values_result result;
     p->column = (int)column;
-    if (!values_evaluate(&p->r, &p->block->columns[column], p->target->rng, last, &result))
-        return false;
-    if (result == VALUES_DEFAULT)
+    if (!values_evaluate(&p->r, &p->block->columns[column], p->target->rng, last, &result)) {
+        if (result != VALUES_LATE)
+            return false;
+        fail_late(p, column);
+        column_truncate(&p->block->columns[column], p->row);
         row_field_default(p, column);
-    else if (result == VALUES_NULL) /* as if the column had been left out */
-        p->state[column] = CELL_OMITTED;
+    } else if (result == VALUES_DEFAULT)
+        row_field_default(p, column);
+    else if (result == VALUES_NULL && p->target->schema->columns[column].default_expr != NULL)
+        p->state[column] = CELL_OMITTED; /* as if the column had been left out */
     else {
+        if (result == VALUES_NULL)
+            column_push_default(&p->block->columns[column]);
         p->state[column] = CELL_READ;
         p->filled++;
     }
@@ -97,12 +148,22 @@ static bool read_expression(struct row_parser *p, size_t column, bool last)
 static bool read_value(struct row_parser *p, size_t column, bool last)
 {
     const char *from = p->r.at;
-    if (p->as_expression[column] != 0)
-        return read_expression(p, column, last);
+    if (p->as_expression[column] != 0) {
+        enum values_literal literal = values_literal_at(&p->r);
+        bool same = literal == (enum values_literal)p->as_expression[column] ||
+                    (literal == LITERAL_NULL &&
+                     (p->target->settings->input_format_null_as_default || p->block->columns[column].type->nullable));
+        if (!same && literal != LITERAL_TORN &&
+            is_late(p, column)) /* another kind of expression: those of the kind before are converted now */
+            return fail_late_now(p);
+        if (same || literal == LITERAL_NONE || literal == LITERAL_NULL || literal == LITERAL_TORN)
+            return read_expression(p, column, last);
+    }
     if (row_field(p, column, text_read_quoted, text_read_null_quoted) && delimiter(p, last)) {
         enum type_kind kind = p->block->columns[column].type->kind;
         if (p->state[column] == CELL_DEFAULT && (kind == TYPE_ENUM8 || kind == TYPE_ENUM16))
             p->state[column] = CELL_OMITTED; /* here, unlike in JSON, a NULL is the first element */
+        p->as_expression[column] = 0;
         return true;
     }
     if (!is_soft(p->r.err))
@@ -110,7 +171,7 @@ static bool read_value(struct row_parser *p, size_t column, bool last)
     forget(p, column);
     p->r.at = from;
     p->r.depth = 0;
-    p->as_expression[column] = 1;
+    p->as_expression[column] = (uint8_t)values_literal_at(&p->r);
     return read_expression(p, column, last);
 }
 
@@ -120,11 +181,11 @@ static enum row_step values_row(struct row_parser *p)
     struct text_reader *r = &p->r;
     skip_between(r);
     if (text_eof(r) || *r->at == ';')
-        return ROW_END;
+        return rows_end(p);
     if (!text_need(r, '('))
         return ROW_FAILED;
     for (size_t i = 0; i < t->columns_count; i++) {
-        skip_between(r);
+        text_skip_spaces(r); /* comments go to the evaluator */
         if (!read_value(p, t->columns[i], i + 1 == t->columns_count))
             return ROW_FAILED;
     }
@@ -133,4 +194,4 @@ static enum row_step values_row(struct row_parser *p)
     return ROW_READ;
 }
 
-const struct row_format rows_values = { .name = "Values", .start = values_start, .row = values_row };
+const struct row_format rows_values = { .name = "Values", .start = values_start, .row = values_row, .end = values_end };

@@ -219,8 +219,7 @@ static bool basic_read(struct text_reader *r, const struct time_zone *zone, bool
     return civil ? basic_civil(r, zone, m) : basic_number(r, fractions, negative, short_text, m);
 }
 
-/* 2300-01-01 in seconds: a larger number without a point is in ticks. */
-static const int64_t basic_ticks_from = 10413792000;
+static const int64_t seconds_0000 = (int64_t)DAYS_0000 * DAY, seconds_9999 = (int64_t)DAYS_9999 * DAY + DAY - 1;
 
 static bool basic_datetime64(struct text_reader *r, const struct time_zone *zone, unsigned precision, int64_t *ticks)
 {
@@ -229,7 +228,7 @@ static bool basic_datetime64(struct text_reader *r, const struct time_zone *zone
         return false;
     if (text_take(r, '.'))
         take_fraction(r, 1000, &m);
-    else if (m.seconds >= basic_ticks_from) {
+    else if (m.seconds > seconds_9999) { /* in ticks, then */
         *ticks = m.seconds;
         return true;
     }
@@ -332,14 +331,14 @@ static enum step guess_offset(struct guess *g)
         return guess_fail(g, "unexpected number of decimal digits for time zone offset");
     g->has_offset = true;
     g->offset_negative |= negative;
-    g->offset_hour = (unsigned)(count > 2 ? value / 100 : value);
+    g->offset_hour += (unsigned)(count > 2 ? value / 100 : value); /* the engine adds up what it finds */
     if (count > 2)
-        g->offset_minute = (unsigned)(value % 100);
+        g->offset_minute += (unsigned)(value % 100);
     else if (text_take(g->r, ':')) {
         count = take_digits(g->r, 19, &value);
         if (count < 1 || count > 2)
             return guess_fail(g, "unexpected number of decimal digits for time zone offset in minutes");
-        g->offset_minute = (unsigned)value;
+        g->offset_minute += (unsigned)value;
     }
     return STEP_ON;
 }
@@ -668,8 +667,6 @@ bool date_read_datetime64(struct text_reader *r, const struct time_zone *zone, u
 
 /* ---- printing ---- */
 
-static const int64_t seconds_0000 = (int64_t)DAYS_0000 * DAY, seconds_9999 = (int64_t)DAYS_9999 * DAY + DAY - 1;
-
 static void put_digits(char *p, int64_t value, unsigned count)
 {
     while (count-- > 0) {
@@ -726,8 +723,6 @@ void date_print_datetime64(struct strbuf *out, const struct time_zone *zone, uns
                            const struct format_settings *settings)
 {
     int64_t unit = pow10_i64[precision], seconds = floor_div(ticks, unit), fraction = ticks - seconds * unit;
-    if (seconds < seconds_0000)
-        fraction = 0;
     seconds = MAX(MIN(seconds, seconds_9999), seconds_0000);
     if (settings->date_time_output_format == OUTPUT_UNIX && ticks < 0 && fraction != 0) {
         seconds++; /* -0.5, not -1 + 0.5 */

@@ -582,15 +582,15 @@ static bool read_tuple_member(struct text_reader *r, struct column *c, const str
     if (!text_double_quoted(r, &name))
         return false;
     size_t index = element_by_name(c->type, name);
+    text_skip_spaces(r);
+    if (!text_need(r, ':'))
+        return false;
+    text_skip_spaces(r);
     if (index == c->children_count && !r->settings->input_format_json_ignore_unknown_keys_in_named_tuple)
         return text_fail(r, ERR_NOT_FOUND_COLUMN_IN_BLOCK,
                          "Tuple doesn't have element with name '" STR_FMT
                          "', enable setting input_format_json_ignore_unknown_keys_in_named_tuple",
                          STR_ARG(str_sub(name, 0, 64)));
-    text_skip_spaces(r);
-    if (!text_need(r, ':'))
-        return false;
-    text_skip_spaces(r);
     if (index == c->children_count)
         return text_json_skip(r, STR("tuple element"));
     if (children[index].rows != rows[index])

@@ -398,7 +398,7 @@ bool text_csv_string(struct text_reader *r, bool keep_quotes, struct str *out)
     r->at = stop;
     if (stop < r->end && *stop == '\r' && !s->input_format_csv_allow_cr_end_of_line)
         r->at++;
-    if (s->input_format_csv_trim_whitespaces)
+    if (s->input_format_csv_trim_whitespaces && stop < r->end)
         while (stop > from && (stop[-1] == ' ' || stop[-1] == '\t'))
             stop--;
     *out = str_make(from, (size_t)(stop - from));

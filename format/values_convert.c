@@ -11,6 +11,7 @@
 #include "format/values_expr.h"
 
 enum { DAY = 86400 };
+static const int64_t seconds_0000 = -62167219200, seconds_9999 = 253402300799; /* first of year 0, last of year 9999 */
 
 double sql_value_float(const struct sql_value *v)
 {
@@ -144,7 +145,7 @@ static bool refuse_compound(struct text_reader *r, const struct sql_value *v, co
 static bool rest_is_time(const struct text_reader *inner, struct str text, enum type_kind kind)
 {
     if (kind == TYPE_DATE || kind == TYPE_DATE32)
-        return text.len == 19 && inner->at == text.data + 10 && *inner->at == ' ';
+        return text.len == 19 && inner->at == text.data + 10 && (*inner->at == ' ' || *inner->at == 'T');
     if (kind != TYPE_DATETIME || text_eof(inner) || *inner->at != '.')
         return false;
     const char *p = inner->at + 1;
@@ -198,7 +199,7 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
     r->scratch = inner.scratch;
     r->field = inner.field;
     bool left = ok ? !text_eof(&inner) : r->err->code == ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE;
-    if (!ok && left && rest_is_time(&inner, text, kind))
+    if (!ok && left && (rest_is_time(&inner, text, kind) || kind == TYPE_UUID))
         return true; /* the value was appended before its rest was looked at */
     if (ok && !left)
         return true;
@@ -209,6 +210,9 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
     }
     if (!left || c->children_count > 0)
         return false;
+    if (kind == TYPE_IPV4 || kind == TYPE_IPV6)
+        return text_fail_at(r, kind == TYPE_IPV4 ? ERR_CANNOT_PARSE_IPV4 : ERR_CANNOT_PARSE_IPV6, text.data,
+                            MIN(text.len, (size_t)64), "Invalid address '%s'");
     struct strbuf shown = { 0 };
     text_add_printable(&shown, text, 64);
     (void)text_fail(r, ERR_CANNOT_PARSE_TEXT, "Cannot parse string '%s' as " STR_FMT, strbuf_cstr(&shown),
@@ -234,6 +238,42 @@ static int64_t value_integer(const struct sql_value *v, bool wide)
     return v->kind == VALUE_UINT || v->kind == VALUE_BOOL ? (int64_t)v->number.u : v->number.i;
 }
 
+/* words * 2^64-1 + sum */
+static void scale_words(uint64_t words[4], unsigned __int128 sum)
+{
+    for (int i = 0; i < 4; i++) {
+        sum += (unsigned __int128)words[i] * UINT64_MAX;
+        words[i] = (uint64_t)sum;
+        sum >>= 64;
+    }
+}
+
+static void wide_magnitude(long double f, uint64_t words[4])
+{
+    static const long double base = (long double)UINT64_MAX;
+    long double part = f / base;
+    if (part < 1) {
+        words[0] = (uint64_t)f;
+        return;
+    }
+    if (part <= base)
+        words[0] = (uint64_t)part;
+    else
+        wide_magnitude(part, words);
+    scale_words(words, (unsigned __int128)(f - floorl(part) * base));
+}
+
+/* The engine goes by digits to the base 2^64-1, and loses some on the way. */
+static void wide_words(double f, uint64_t words[4])
+{
+    memset(words, 0, 4 * sizeof words[0]);
+    wide_magnitude(fabsl((long double)f), words);
+    for (int i = 0, carry = 1; f < 0 && i < 4; i++) {
+        words[i] = ~words[i] + (uint64_t)carry;
+        carry = carry && words[i] == 0;
+    }
+}
+
 static void push_integer(const struct sql_value *v, struct column *c)
 {
     bool wide = c->width >= 8 || c->type->kind == TYPE_UINT32;
@@ -241,6 +281,8 @@ static void push_integer(const struct sql_value *v, struct column *c)
     uint64_t words[4] = { (uint64_t)value, 0, 0, 0 };
     if (value < 0 && v->kind != VALUE_UINT)
         words[1] = words[2] = words[3] = UINT64_MAX;
+    if (v->kind == VALUE_FLOAT && c->width > 8)
+        wide_words(v->number.f, words);
     uint8_t v8 = (uint8_t)words[0];
     uint16_t v16 = (uint16_t)words[0];
     uint32_t v32 = (uint32_t)words[0];
@@ -260,12 +302,15 @@ static void push_float(const struct sql_value *v, struct column *c)
 /* Numbers up to 65535 are days, larger ones seconds. */
 static void push_date(struct text_reader *r, const struct sql_value *v, struct column *c)
 {
+    bool wide_date = c->type->kind == TYPE_DATE32;
     int64_t number = value_integer(v, true), days = number;
+    if (wide_date && v->kind == VALUE_FLOAT && v->number.f > (double)seconds_9999)
+        number = seconds_9999;
     if (v->kind == VALUE_DATETIME || number > DATE_MAX) {
-        number = number > UINT32_MAX ? UINT32_MAX : number;
+        number = MIN(number, wide_date ? seconds_9999 : UINT32_MAX);
         days = (number + timezone_offset(r->session, number)) / DAY;
     }
-    if (c->type->kind == TYPE_DATE32) {
+    if (wide_date) {
         int32_t wide = (int32_t)(days < DATE32_MIN ? DATE32_MIN : days > DATE32_MAX ? DATE32_MAX : days);
         column_push_fixed(c, &wide);
         return;
@@ -278,6 +323,18 @@ static const struct time_zone *zone_of(const struct text_reader *r, const struct
 {
     const struct time_zone *zone = type->timezone.len > 0 ? timezone_find(type->timezone) : r->session;
     return zone == NULL ? r->session : zone;
+}
+
+/* What lies beyond the years 0 to 9999 or the ticks becomes the last second that does not. */
+static bool ticks_of_float(struct text_reader *r, double seconds, int64_t unit, int64_t *ticks)
+{
+    int64_t least = MAX(seconds_0000, INT64_MIN / unit), most = MIN(seconds_9999, INT64_MAX / unit);
+    if (isnan(seconds))
+        return text_fail(r, ERR_DECIMAL_OVERFLOW, "DateTime64 convert overflow. Cannot convert NaN to DateTime64");
+    *ticks = seconds < (double)least  ? least * unit
+             : seconds > (double)most ? most * unit
+                                      : (int64_t)round(seconds * (double)unit);
+    return true;
 }
 
 static bool push_datetime(struct text_reader *r, const struct sql_value *v, struct column *c)
@@ -293,9 +350,10 @@ static bool push_datetime(struct text_reader *r, const struct sql_value *v, stru
     int64_t unit = 1, ticks;
     for (unsigned i = 0; i < c->type->precision; i++)
         unit *= 10;
-    if (v->kind == VALUE_FLOAT)
-        ticks = cut_double(round(v->number.f * (double)unit), true);
-    else if (__builtin_mul_overflow(seconds, unit, &ticks))
+    if (v->kind == VALUE_FLOAT) {
+        if (!ticks_of_float(r, v->number.f, unit, &ticks))
+            return false;
+    } else if (__builtin_mul_overflow(seconds, unit, &ticks))
         return text_fail(r, ERR_DECIMAL_OVERFLOW, "Numeric value is out of range for DateTime64");
     column_push_fixed(c, &ticks);
     return true;

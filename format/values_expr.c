@@ -561,16 +561,30 @@ static bool cast_call(struct evaluation *e, struct sql_value *out)
     return cast(e, &v, type, out);
 }
 
+static bool unknown_identifier(struct evaluation *e, struct str name)
+{
+    if (e->dry)
+        return true;
+    if (!e->r->settings->input_format_values_interpret_expressions)
+        return text_fail(e->r, ERR_SYNTAX_ERROR, "Identifier in constant expression");
+    return text_fail(e->r, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
+                     STR_ARG(str_sub(name, 0, 64)));
+}
+
+static bool function_call(struct evaluation *e, struct str name, struct sql_value *out)
+{
+    struct sql_value *args;
+    size_t count;
+    bool trailing;
+    if (str_eq_nocase(name, STR("CAST")))
+        return cast_call(e, out);
+    return items(e, ")", &args, &count, &trailing) && call(e, name, args, count, out);
+}
+
 static bool word(struct evaluation *e, struct token token, struct sql_value *out)
 {
-    if (lexer_take_symbol(&e->lexer, "(")) {
-        struct sql_value *args;
-        size_t count;
-        bool trailing;
-        if (token_is_word(token, "CAST"))
-            return cast_call(e, out);
-        return items(e, ")", &args, &count, &trailing) && call(e, token.text, args, count, out);
-    }
+    if (lexer_take_symbol(&e->lexer, "("))
+        return function_call(e, token.text, out);
     static const struct {
         const char *word;
         struct sql_value value;
@@ -586,8 +600,7 @@ static bool word(struct evaluation *e, struct token token, struct sql_value *out
             e->odd_literal |= out->kind == VALUE_BOOL;
             return true;
         }
-    return e->dry || text_fail(e->r, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
-                               STR_ARG(str_sub(token.text, 0, 64)));
+    return unknown_identifier(e, token.text);
 }
 
 static bool bracket(struct evaluation *e, const char *close, struct sql_value *out)
@@ -636,8 +649,9 @@ static bool primary(struct evaluation *e, struct sql_value *out)
     case TOKEN_QUOTED_NAME:
         if (token.text.len <= 2)
             return syntax_fail(e);
-        return e->dry || text_fail(e->r, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier " STR_FMT,
-                                   STR_ARG(str_sub(token.text, 0, 64)));
+        if (lexer_take_symbol(&e->lexer, "("))
+            return function_call(e, str_sub(token.text, 1, token.text.len - 2), out);
+        return unknown_identifier(e, token.text);
     default:
         if (token_is_symbol(token, "("))
             return bracket(e, ")", out);
@@ -645,6 +659,8 @@ static bool primary(struct evaluation *e, struct sql_value *out)
             return bracket(e, "]", out);
         if (token_is_symbol(token, "{"))
             return substitution(e);
+        if (token_is_symbol(token, "*"))
+            return e->dry || text_fail(e->r, ERR_UNSUPPORTED_METHOD, "Unqualified matcher * cannot be resolved");
         return syntax_fail(e);
     }
 }
@@ -660,6 +676,24 @@ static bool negated(struct evaluation *e, struct sql_value *v)
         v->kind = VALUE_INT;
     } else if (v->kind != VALUE_NULL)
         return illegal(e, "negate");
+    return true;
+}
+
+/* array[index], from 1, or from -1 at the end. */
+static bool element(struct evaluation *e, struct sql_value *array, const struct sql_value *index)
+{
+    if (e->dry)
+        return true;
+    if (array->kind != VALUE_ARRAY || (index->kind != VALUE_UINT && index->kind != VALUE_INT))
+        return illegal(e, "arrayElement");
+    if (index->number.u == 0)
+        return text_fail(e->r, ERR_ZERO_ARRAY_OR_TUPLE_INDEX, "Array indices are 1-based");
+    size_t place =
+        index->number.i < 0 && index->kind == VALUE_INT ? array->items_count + index->number.u : index->number.u - 1;
+    if (place < array->items_count)
+        *array = array->items[place];
+    else
+        *array = array->items_count > 0 && array->items[0].kind == VALUE_STRING ? of_string(STR_EMPTY) : of_uint(0);
     return true;
 }
 
@@ -680,6 +714,12 @@ static bool unary(struct evaluation *e, struct sql_value *out)
         if (lexer_take_symbol(&e->lexer, "::")) {
             if (!type_name(e, &type) || !cast(e, out, type, out))
                 return false;
+        } else if (lexer_take_symbol(&e->lexer, "[")) {
+            struct sql_value index;
+            if (!evaluate(e, 0, &index) || !element(e, out, &index))
+                return false;
+            if (!lexer_take_symbol(&e->lexer, "]"))
+                return syntax_fail(e);
         } else if (lexer_take_symbol(&e->lexer, ".")) { /* an element of a tuple, which nothing here is */
             (void)lexer_next(&e->lexer);
             if (!e->dry)
@@ -812,12 +852,38 @@ static bool finish(struct evaluation *e, struct column *c, bool last, enum value
     if (!s->input_format_values_interpret_expressions && !s->input_format_values_deduce_templates_of_expressions)
         return text_fail(e->r, ERR_SUPPORT_IS_DISABLED, "Interpreting expressions is disabled");
     *result = e->used_volatile ? VALUES_VOLATILE : VALUES_READ;
-    if (v.kind != VALUE_NULL || c->type->nullable)
-        return sql_value_convert(e->r, &v, c, e->arena);
+    if (v.kind != VALUE_NULL || c->type->nullable) {
+        if (sql_value_convert(e->r, &v, c, e->arena))
+            return true;
+        if (e->r->err->code != ERR_TYPE_MISMATCH)
+            *result = VALUES_LATE;
+        return false;
+    }
     *result = VALUES_NULL;
     return s->input_format_null_as_default ||
            text_fail(e->r, ERR_TYPE_MISMATCH, "Cannot insert NULL value into a column of type '" STR_FMT "'",
                      STR_ARG(c->type->text));
+}
+
+enum values_literal values_literal_at(const struct text_reader *r)
+{
+    struct lexer lexer;
+    lexer_init(&lexer, str_make(r->at, (size_t)(r->end - r->at)));
+    bool minus = lexer_take_symbol(&lexer, "-");
+    struct token token = lexer_next(&lexer), next = lexer_next(&lexer);
+    if (token.kind == TOKEN_END || token.kind == TOKEN_ERROR)
+        return LITERAL_TORN;
+    if (!token_is_symbol(next, ",") && !token_is_symbol(next, ")"))
+        return LITERAL_NONE;
+    if (token.kind == TOKEN_NUMBER)
+        return LITERAL_NUMBER;
+    if (minus)
+        return LITERAL_NONE;
+    if (token.kind == TOKEN_STRING)
+        return LITERAL_STRING;
+    if (token_is_word(token, "NULL"))
+        return LITERAL_NULL;
+    return token_is_word(token, "true") || token_is_word(token, "false") ? LITERAL_BOOL : LITERAL_NONE;
 }
 
 bool values_evaluate(struct text_reader *r, struct column *c, struct rng *rng, bool last, enum values_result *result)
@@ -826,13 +892,12 @@ bool values_evaluate(struct text_reader *r, struct column *c, struct rng *rng, b
     lexer_init(&e.lexer, str_make(r->at, (size_t)(r->end - r->at)));
     struct lexer start = e.lexer;
     bool ok = true;
-    if (lexer_take_word(&e.lexer, "DEFAULT") && ends_value(&e, last))
-        *result = VALUES_DEFAULT;
-    else {
+    *result = VALUES_DEFAULT;
+    if (!lexer_take_word(&e.lexer, "DEFAULT") || !ends_value(&e, last)) {
         e.lexer = start;
         ok = finish(&e, c, last, result);
     }
-    if (ok)
+    if (ok || *result == VALUES_LATE)
         r->at = e.from + e.lexer.at;
     arena_free(e.arena);
     return ok;
