@@ -40,8 +40,10 @@ struct table_member {
 /* Stores the rows of all members that do not fail: drops duplicates by token (also among the members), checks partition
  * limits per member, splits by partition, sorts, writes one part per partition, commits. When it returns true the rows
  * of every member that neither failed nor was a duplicate are in synced parts and visible to new snapshots. False:
- * nothing of this call is or will be visible, or err's verdict is ERR_UNKNOWN. block's columns are the schema's.
- * Errors: TOO_MANY_PARTS, NOT_ENOUGH_SPACE, TABLE_IS_DROPPED, disk errors. */
+ * nothing of this call is or will be visible, or err's verdict is ERR_UNKNOWN. schema is one that table_def() gave;
+ * block's columns are its columns, of which ALIAS and EPHEMERAL ones are not looked at. Two inserts with one token: the
+ * second waits for the first one's fate. Errors: TOO_MANY_PARTS, NOT_ENOUGH_SPACE, TABLE_IS_DROPPED (or renamed: look
+ * it up again), TABLE_IS_READ_ONLY (a directory sync failed; until one works), disk errors. */
 must_use bool table_insert(struct table *table, const struct schema *schema, struct block *block,
                            struct table_member *members, size_t members_count, struct err *err);
 

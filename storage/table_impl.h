@@ -78,7 +78,7 @@ struct table {
     size_t old_count, old_cap;
     uint64_t block_next;
     struct list flights, doubts;
-    int merge_cancel; /* atomic: an exclusive change waits for merges */
+    int merge_cancel;                 /* atomic: an exclusive change waits for merges */
     const struct part_set *looked_at; /* only compared: in this set no merge was worth it ... */
     uint64_t look_again_ns;           /* ... and will not be before this */
 
