@@ -81,7 +81,7 @@ static bool field_or_default(struct row_parser *p, size_t column)
     if (!text_csv_string(r, true, &field))
         return false;
     const char *after = r->at, *end = r->end;
-    bool quoted = *from == '"' || *from == '\'';
+    bool quoted = from < end && (*from == '"' || *from == '\'');
     r->at = from;
     r->end = quoted ? after : from + field.len;
     bool good = row_field(p, column, text_read_csv, text_read_null_csv) &&

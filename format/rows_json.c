@@ -254,6 +254,17 @@ static bool json_finish(struct row_parser *p)
 
 enum { FRAME_DEPTH = 256 };
 
+/* At a backslash: is there, among the four digits of \u, a quote or a backslash? Some readers take it for a digit. */
+static bool odd_unicode(const char *p, const char *end)
+{
+    if (end - p < 2 || p[1] != 'u')
+        return false;
+    for (int i = 2; i < 6 && i < end - p; i++)
+        if (p[i] == '"' || p[i] == '\\')
+            return true;
+    return false;
+}
+
 /* Brackets and quotes closed at the end. Where brackets do not pair up (the engine takes that within what becomes a
  * String) nothing is said: typing will tell. */
 static bool json_framing(struct str body, struct err *err)
@@ -268,6 +279,8 @@ static bool json_framing(struct str body, struct err *err)
             if (p == end)
                 break;
             in_string = *p == '\\';
+            if (in_string && odd_unicode(p, end))
+                return true;
             p += *p == '\\' && end - p > 1 ? 2 : 1;
             continue;
         }
