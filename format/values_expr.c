@@ -767,7 +767,7 @@ static bool apply(struct evaluation *e, int level, struct str op, const struct s
     case LEVEL_CONCAT:
         return function_concat(e, "concat", both, 2, out);
     default:
-        return arithmetic(e, op.data[0], a, b, out);
+        return arithmetic(e, op.len > 1 ? '-' : op.data[0], a, b, out); /* − (U+2212) is a - too */
     }
 }
 
