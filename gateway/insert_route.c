@@ -167,6 +167,9 @@ static bool admission_check(struct request *request, const struct plan *plan, st
     if (plan->settings.wait && request->home->parked_count >= request->gateway->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
+    const struct format_settings *format = &plan->shape->format_settings;
+    if (format->input_format_allow_errors_num > 0 || format->input_format_allow_errors_ratio > 0)
+        return true; /* a torn row may be one of those that are let pass */
     return rows_check_framing(plan->shape->format, request->data, err);
 }
 
