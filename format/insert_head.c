@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "format/lexer.h"
+#include "format/params.h"
 
 enum { LIST_FIRST_CAP = 8 };
 
@@ -82,16 +83,6 @@ static bool take_symbol(struct parser *p, const char *symbol)
     return lexer_take_symbol(&p->lexer, symbol) || fail_at_next(p, symbol);
 }
 
-static bool find_param(struct parser *p, struct str name, struct str *value)
-{
-    for (size_t i = 0; i < p->params_count; i++)
-        if (str_eq(p->params[i].name, name)) {
-            *value = p->params[i].value;
-            return true;
-        }
-    return err_set(p->err, ERR_UNKNOWN_QUERY_PARAMETER, "Substitution `" STR_FMT "` is not set.", STR_ARG(name));
-}
-
 /* {name:Identifier}, the opening brace being taken. */
 static bool take_identifier_param(struct parser *p, struct str *value)
 {
@@ -102,7 +93,7 @@ static bool take_identifier_param(struct parser *p, struct str *value)
     if (type.kind != TOKEN_WORD || !str_is(type.text, "Identifier"))
         return lexer_error(&p->lexer, type, "substitution type (identifier)", p->err);
     lexer_next(&p->lexer);
-    if (!take_symbol(p, "}") || !find_param(p, name, value))
+    if (!take_symbol(p, "}") || !param_find(p->params, p->params_count, name, value, p->err))
         return false;
     if (value->len == 0)
         return err_set(p->err, ERR_BAD_QUERY_PARAMETER,
@@ -304,7 +295,7 @@ static bool brace_value(struct parser *p, size_t open, struct str *value)
     bool substitution = is_name(name) && token_is_symbol(lexer_peek(&ahead), ":");
     if (substitution) {
         struct str param;
-        if (!token_value(p, name, &param) || !find_param(p, param, value))
+        if (!token_value(p, name, &param) || !param_find(p->params, p->params_count, param, value, p->err))
             return false;
         *value = arena_dup(p->arena, *value);
     }

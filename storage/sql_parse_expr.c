@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "format/params.h"
 #include "format/text_value.h"
 #include "storage/sql_parser.h"
 #include "storage/sql_types.h"
@@ -162,17 +163,6 @@ static bool parameter(struct sql_parser *p, struct str *name, struct str *type_t
     return true;
 }
 
-static bool find_parameter(struct sql_parser *p, struct str name, struct str *value)
-{
-    for (size_t i = 0; i < p->params_count; i++) {
-        if (!str_eq(p->params[i].name, name))
-            continue;
-        *value = p->params[i].value;
-        return true;
-    }
-    return err_set(p->err, ERR_UNKNOWN_QUERY_PARAMETER, "Substitution `" STR_FMT "` is not set", STR_ARG(name));
-}
-
 bool sql_name(struct sql_parser *p, struct str *name)
 {
     if (sql_symbol(p, "{")) {
@@ -183,7 +173,7 @@ bool sql_name(struct sql_parser *p, struct str *name)
             return err_set(p->err, ERR_BAD_QUERY_PARAMETER,
                            "parameter " STR_FMT " stands for a name and must be {" STR_FMT ":Identifier}",
                            STR_ARG(param), STR_ARG(param));
-        return find_parameter(p, param, name);
+        return param_find(p->params, p->params_count, param, name, p->err);
     }
     struct strbuf buffer = { 0 };
     bool ok = lexer_take_name(&p->lexer, &buffer, p->err);
@@ -197,7 +187,7 @@ static bool brace(struct sql_parser *p, struct sql_node **node)
 {
     struct token open = lexer_next(&p->lexer);
     struct str name, type_text, value;
-    if (!parameter(p, &name, &type_text) || !find_parameter(p, name, &value))
+    if (!parameter(p, &name, &type_text) || !param_find(p->params, p->params_count, name, &value, p->err))
         return false;
     if (str_eq_nocase(type_text, STR("Identifier"))) {
         *node = sql_node_new(p, SQL_NAME, open.offset);
@@ -210,7 +200,7 @@ static bool brace(struct sql_parser *p, struct sql_node **node)
     struct column column;
     struct strbuf bytes = { 0 };
     column_init(&column, type);
-    bool ok = text_value_parse(value, TEXT_ESCAPED, format_settings_default(), &column, p->err);
+    bool ok = param_read(name, value, &column, p->err);
     if (ok) {
         struct sql_value cell = sql_value_of_cell(&column, 0, &bytes);
         *node = sql_node_new(p, SQL_LITERAL, open.offset);
@@ -222,9 +212,6 @@ static bool brace(struct sql_parser *p, struct sql_node **node)
                             ? arena_dup(p->arena, strbuf_view(&bytes))
                             : str_of(arena_printf(p->arena, "_CAST(" STR_FMT ", '" STR_FMT "')",
                                                   STR_ARG(strbuf_view(&bytes)), STR_ARG(type->text)));
-    } else {
-        p->err->code = p->err->code == ERR_OK ? ERR_BAD_QUERY_PARAMETER : p->err->code;
-        err_wrap(p->err, "value of query parameter '" STR_FMT "' is no " STR_FMT, STR_ARG(name), STR_ARG(type->text));
     }
     strbuf_fini(&bytes);
     column_fini(&column);

@@ -1,0 +1,26 @@
+/* params.h: query parameters: param_NAME=text of a request fills {NAME:Type} in its statement. The text is read as in
+ * TSV: \N is NULL, arrays and maps in their text form. */
+#ifndef SLUICE_FORMAT_PARAMS_H
+#define SLUICE_FORMAT_PARAMS_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/must.h"
+#include "base/str.h"
+#include "format/block.h"
+#include "format/insert_head.h"
+
+/* The one of that name. Errors: UNKNOWN_QUERY_PARAMETER. */
+must_use bool param_find(const struct insert_param *params, size_t count, struct str name, struct str *text,
+                         struct err *err);
+/* Fills an initialised column of the type with one cell. Errors: BAD_QUERY_PARAMETER, CANNOT_PARSE_DATE,
+ * CANNOT_PARSE_DATETIME. */
+must_use bool param_read(struct str name, struct str text, struct column *column, struct err *err);
+/* The data of VALUES with each {NAME:Type} replaced by a constant expression, so that it means the same without the
+ * request: it waits in a buffer, and may become a dead letter. *out is data itself where there is none, else in arena.
+ * Errors: those above, and of the type. */
+must_use bool params_into_values(struct str data, const struct insert_param *params, size_t count, struct arena *arena,
+                                 struct str *out, struct err *err);
+#endif

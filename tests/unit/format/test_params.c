@@ -1,0 +1,69 @@
+/* Query parameters: what they are read as, and how they go into the data of VALUES. */
+#include "support/cmocka_all.h"
+
+#include "base/must.h"
+#include "format/params.h"
+#include "support/guarded.h"
+
+static const struct insert_param params[] = { { { "n", 1 }, { "5", 1 } },
+                                              { { "s", 1 }, { "q'z\\tw", 6 } },
+                                              { { "a", 1 }, { "['x','y']", 9 } },
+                                              { { "nothing", 7 }, { "\\N", 2 } },
+                                              { { "bad", 3 }, { "five", 4 } } };
+
+static void values_hold_constants_instead(void **state)
+{
+    static const struct {
+        const char *data, *want;
+    } cases[] = {
+        { "(1, 'x')", "(1, 'x')" },
+        { "({n:UInt64}, {s:String})", "(CAST(5, 'UInt64'), 'q\\'z\\tw')" },
+        { "({ n : Int8 }), ({n:Int8})", "(CAST(5, 'Int8')), (CAST(5, 'Int8'))" },
+        { "({a:Array(String)})", "(CAST(['x','y'], 'Array(String)'))" },
+        { "({nothing:Nullable(UInt8)})", "(CAST(NULL, 'Nullable(UInt8)'))" },
+        { "('{n:UInt64}')", "('{n:UInt64}')" }, /* in a text it is text */
+        { "({n)", "({n)" },                     /* not one: the reader of the values tells */
+        { "({n:UInt64}), ('", "(CAST(5, 'UInt64')), ('" },
+    };
+    struct arena *arena = arena_new(256);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct str out;
+        struct err err = { 0 };
+        if (!params_into_values(guarded(cases[i].data), params, ARRAY_COUNT(params), arena, &out, &err))
+            fail_msg("%s: %s", cases[i].data, err.text);
+        if (!str_is(out, cases[i].want))
+            fail_msg("%s: got " STR_FMT, cases[i].data, STR_ARG(out));
+    }
+    arena_free(arena);
+}
+
+static void what_cannot_be_filled_is_an_error(void **state)
+{
+    static const struct {
+        const char *data;
+        enum err_code code;
+    } cases[] = {
+        { "({missing:UInt64})", ERR_UNKNOWN_QUERY_PARAMETER },
+        { "({bad:UInt64})", ERR_BAD_QUERY_PARAMETER },
+        { "({n:Nonsense})", ERR_UNKNOWN_TYPE },
+    };
+    struct arena *arena = arena_new(256);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct str out;
+        struct err err = { 0 };
+        assert_false(params_into_values(guarded(cases[i].data), params, ARRAY_COUNT(params), arena, &out, &err));
+        assert_int_equal(err.code, cases[i].code);
+    }
+    arena_free(arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_hold_constants_instead),
+        cmocka_unit_test(what_cannot_be_filled_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
