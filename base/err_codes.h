@@ -169,6 +169,7 @@
     X(733, TABLE_IS_BEING_RESTARTED,                    500, ERR_RETRY) \
     X(735, QUERY_WAS_CANCELLED_BY_CLIENT,               500, ERR_UNKNOWN) \
     X(740, POTENTIALLY_BROKEN_DATA_PART,                500, ERR_REJECT) \
+    X(744, SESSION_ID_EMPTY,                            500, ERR_REJECT) \
     X(745, SERVER_OVERLOADED,                           500, ERR_RETRY) \
     X(779, UNSUPPORTED_MEDIA_TYPE,                      415, ERR_REJECT) \
     X(999, KEEPER_EXCEPTION,                            500, ERR_UNKNOWN) \

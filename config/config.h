@@ -67,11 +67,11 @@ struct config_setting_info {
 };
 struct config_setting_info config_setting_info(size_t index);
 void config_setting_text(const struct config *config, size_t index, struct strbuf *out);
+/* By name; the text lives in arena. False: there is no such setting. */
+bool config_setting_value(const struct config *config, struct str name, struct arena *arena, struct str *value);
 void config_help(struct strbuf *out);         /* `sluiced --help` */
 void config_default_file(struct strbuf *out); /* config/sluice.yaml */
 
-/* One of the engine's session settings (engine_settings.h), which clients may send. */
-bool config_is_engine_setting(struct str name);
 /* The closest setting name, ours or the engine's, for "Maybe you meant"; empty when none is near. */
 struct str config_closest_setting(struct str name);
 #endif

@@ -22,11 +22,6 @@ int config_find(struct str name)
     return -1;
 }
 
-bool config_is_engine_setting(struct str name)
-{
-    return engine_setting_find(name) != NULL;
-}
-
 struct str config_closest_setting(struct str name)
 {
     static struct str names[ARRAY_COUNT(config_table) + 2048];
@@ -277,6 +272,18 @@ void config_setting_text(const struct config *config, size_t index, struct strbu
         print_number(row->kind, *(const uint64_t *)field, out);
         break;
     }
+}
+
+bool config_setting_value(const struct config *config, struct str name, struct arena *arena, struct str *value)
+{
+    int index = config_find(name);
+    struct strbuf text = { 0 };
+    if (index < 0)
+        return false;
+    config_setting_text(config, (size_t)index, &text);
+    *value = arena_dup(arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    return true;
 }
 
 void config_help(struct strbuf *out)

@@ -105,6 +105,31 @@ bool output_write(const struct output_format *format, const struct block *block,
                    out->limit, entry->format.name);
 }
 
+void output_write_exception(const struct output_format *format, struct strbuf *text)
+{
+    const struct entry *entry = (const struct entry *)(const void *)format;
+    struct str message = str_trim(strbuf_view(text));
+    const char *before, *after = "\n";
+    if (entry->write == output_json || entry->write == output_json_compact) {
+        before = "{\n\t\"meta\":\n\t[\n\n\t],\n\n\t\"data\":\n\t[\n\n\t],\n\n\t\"rows\": 0,\n\n\t\"exception\": ";
+        after = "\n}\n";
+    } else if (entry->write == output_json_each_row) {
+        before = "{\"exception\": ";
+        after = "}\n";
+    } else if (entry->write == output_json_compact_each_row) {
+        before = "[";
+        after = "]\n";
+    } else {
+        return;
+    }
+    struct strbuf document = { 0 };
+    strbuf_add_text(&document, before);
+    text_add_json_quoted(&document, message);
+    strbuf_add_text(&document, after);
+    strbuf_fini(text);
+    *text = document;
+}
+
 void output_plain(const struct output *o, size_t column, size_t row, struct strbuf *out)
 {
     const struct column *c = &o->block->columns[column];

@@ -28,4 +28,7 @@ must_use bool output_format_find(struct str name, const struct output_format **f
 must_use bool output_write(const struct output_format *format, const struct block *block,
                            const struct output_info *info, const struct format_settings *settings, struct strbuf *out,
                            struct err *err);
+/* http_write_exception_in_output_format: the text of an error, with its newline, becomes a document that readers of the
+ * format understand; of a format without a place for it, it stays as it is. */
+void output_write_exception(const struct output_format *format, struct strbuf *text);
 #endif

@@ -120,8 +120,8 @@ static bool basic_read(struct str value, struct arena *arena, struct str *user, 
 static bool claim_read(const struct auth_claim *claim, struct arena *arena, struct str *name, struct str *password,
                        struct err *err)
 {
-    bool headers = claim->header_user_given || claim->header_key_given;
-    bool url = claim->url_user_given || claim->url_password_given;
+    bool headers = claim->header_user.len > 0 || claim->header_key.len > 0; /* empty ones say nothing */
+    bool url = claim->url_user_given || claim->url_password.len > 0;
     if (headers && claim->authorization_given)
         return err_set(err, ERR_AUTHENTICATION_FAILED,
                        "Invalid authentication: it is not allowed to use X-ClickHouse HTTP headers and Authorization "
@@ -130,7 +130,7 @@ static bool claim_read(const struct auth_claim *claim, struct arena *arena, stru
         return err_set(err, ERR_AUTHENTICATION_FAILED,
                        "Invalid authentication: it is not allowed to use X-ClickHouse HTTP headers and authentication "
                        "via parameters simultaneously");
-    if (claim->authorization_given && claim->url_password_given)
+    if (claim->authorization_given && claim->url_password.len > 0)
         return err_set(err, ERR_AUTHENTICATION_FAILED,
                        "Invalid authentication: it is not allowed to use Authorization HTTP header and authentication "
                        "via parameters simultaneously");
@@ -141,9 +141,11 @@ static bool claim_read(const struct auth_claim *claim, struct arena *arena, stru
             return err_set(err, ERR_AUTHENTICATION_FAILED, "Got an empty user name from X-ClickHouse HTTP headers");
         return true;
     }
+    if (claim->url_user_given && claim->url_user.len == 0)
+        return err_set(err, ERR_AUTHENTICATION_FAILED, "Got an empty user name from authentication via parameters");
     if (claim->authorization_given)
         return basic_read(claim->authorization, arena, name, password, err);
-    *name = claim->url_user.len > 0 ? claim->url_user : STR("default");
+    *name = claim->url_user_given ? claim->url_user : STR("default");
     *password = claim->url_password;
     return true;
 }

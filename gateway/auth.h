@@ -24,9 +24,9 @@ struct auth_user {
 
 struct auth_claim {
     struct str header_user, header_key, authorization; /* header values */
-    bool header_user_given, header_key_given, authorization_given;
+    bool authorization_given;
     struct str url_user, url_password;
-    bool url_user_given, url_password_given;
+    bool url_user_given;
     bool loopback; /* the peer is this machine */
 };
 

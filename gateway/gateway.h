@@ -20,6 +20,8 @@ struct dlq;
 struct insert_log;
 struct metric_series;
 struct pool;
+struct running;
+struct sessions;
 struct sql_source;
 struct store;
 
@@ -39,6 +41,8 @@ struct gateway {
     struct dlq *dlq;
     struct auth *auth;
     struct pool *pool;
+    struct sessions *sessions;
+    struct running *running;
     struct insert_log *insert_log;
     const struct sql_source *sources;
     size_t sources_count;

@@ -11,6 +11,7 @@
 #include "base/metric.h"
 #include "buffer/buffers.h"
 #include "config/config.h"
+#include "format/params.h"
 #include "format/rows.h"
 #include "gateway/plan.h"
 #include "gateway/route.h"
@@ -54,14 +55,15 @@ static void answer_ok(struct request *request, const struct request_verdict *ver
         if (verdict->outcome == INSERT_DUPLICATE)
             reply_header(reply, "X-Sluice-Duplicate", "1");
     }
-    if (request->h_origin.len > 0)
-        reply_header(reply, "Access-Control-Expose-Headers", REQUEST_EXPOSED_HEADERS);
     count_ack(verdict == NULL ? ACK_BUFFERED : ACK_STORED);
 }
 
 static enum request_step answer_error(struct request *request, const struct err *err)
 {
     insert_headers(request);
+    struct err unknown; /* an INSERT has no answer that it would spoil */
+    if (request->plan->output_format.len > 0 && !request_set_format(request, STR_EMPTY, &unknown))
+        request->answer_format = NULL;
     return request_fail(request, err);
 }
 
@@ -173,12 +175,22 @@ static bool admission_check(struct request *request, const struct plan *plan, st
     return rows_check_framing(plan->shape->format, request->data, err);
 }
 
+/* The parameters are the request's and go with it: what waits has to mean the same without them. */
+static bool substitute_params(struct request *request, const struct plan *plan, struct err *err)
+{
+    const struct settings_request *settings = &plan->settings;
+    if (settings->params_count == 0 || !str_is(str_of(row_format_name(plan->shape->format)), "Values"))
+        return true;
+    return params_into_values(request->data, settings->params, settings->params_count, request->arena, &request->data,
+                              err);
+}
+
 enum request_step insert_admit(struct request *request, const struct plan *plan)
 {
     struct err err = { 0 };
     if (plan->settings.token.len > 0) /* of the statement's own clause */
         request->token = plan->settings.token;
-    if (!admission_check(request, plan, &err))
+    if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &err))
         return answer_error(request, &err);
     struct insert *insert = insert_make(request, plan);
     if (request->body_reserved > 0) { /* from here on the buffers count it */

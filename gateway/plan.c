@@ -10,6 +10,7 @@
 #include "format/rows.h"
 #include "gateway/gateway.h"
 #include "gateway/request.h"
+#include "gateway/sessions.h"
 #include "storage/store.h"
 
 enum { PLANS_MAX = 8192, KEY_MAX = 4096, PLAN_ARENA_BYTES = 1024 };
@@ -114,8 +115,8 @@ static void key_make(struct plans *plans, const struct request *request, struct 
     }
     plans->url_bytes = plans->key.len;
     key_add(plans, request->authorization_given, request->h_authorization);
-    key_add(plans, request->user_header_given, request->h_user);
-    key_add(plans, request->key_header_given, request->h_key);
+    key_add(plans, false, request->h_user);
+    key_add(plans, false, request->h_key);
     key_add(plans, request->quota_header_given, request->h_database);
     key_add(plans, request->get_or_head, request->h_format);
     key_add(plans, request->loopback, STR_EMPTY);
@@ -226,7 +227,8 @@ static void settings_copy(struct plan *plan, const struct plan *from)
     to->query = arena_dup(arena, from->settings.query);
     to->query_id = arena_dup(arena, from->settings.query_id);
     to->default_format = arena_dup(arena, from->settings.default_format);
-    to->database = to->user = to->password = to->session_id = to->session_timeout = to->role = STR_EMPTY;
+    to->session_timeout = arena_dup(arena, from->settings.session_timeout);
+    to->database = to->user = to->password = to->role = STR_EMPTY;
     plan->user = from->user;
     plan->database = arena_dup(arena, from->database);
     plan->output_format = arena_dup(arena, from->output_format);
@@ -262,32 +264,42 @@ static bool claim_check(struct request *request, struct plan *plan, struct err *
     struct auth_claim claim = { .header_user = request->h_user,
                                 .header_key = request->h_key,
                                 .authorization = request->h_authorization,
-                                .header_user_given = request->user_header_given,
-                                .header_key_given = request->key_header_given,
                                 .authorization_given = request->authorization_given,
                                 .url_user = s->user,
                                 .url_password = s->password,
                                 .url_user_given = s->user_given,
-                                .url_password_given = s->password_given,
                                 .loopback = request->loopback };
     return auth_check(request->gateway->auth, &claim, plan->arena, &plan->user, err);
 }
 
-static bool session_check(const struct settings_request *s, bool session, struct err *err)
+static bool session_timeout(struct settings_request *s, struct err *err)
 {
-    uint64_t seconds;
-    if (s->session_timeout.len > 0 && session) {
-        if (!str_to_u64(s->session_timeout, &seconds))
-            return err_set(err, ERR_INVALID_SESSION_TIMEOUT, "Invalid session timeout: '%.*s'",
-                           (int)MIN(s->session_timeout.len, 60u), s->session_timeout.data);
-        if (seconds > 3600)
-            return err_set(err, ERR_INVALID_SESSION_TIMEOUT,
-                           "Session timeout '%llu' is larger than max_session_timeout: 3600",
-                           (unsigned long long)seconds);
-    }
-    if (s->session_check && session)
-        return err_set(err, ERR_SESSION_NOT_FOUND, "Session not found: sessions keep nothing here");
+    uint64_t seconds = SESSION_TIMEOUT_DEFAULT_S;
+    if (s->session_timeout_given && !str_to_u64(s->session_timeout, &seconds))
+        return err_set(err, ERR_INVALID_SESSION_TIMEOUT, "Invalid session timeout: '%.*s'",
+                       (int)MIN(s->session_timeout.len, 60u), s->session_timeout.data);
+    if (seconds > SESSION_TIMEOUT_MAX_S)
+        return err_set(err, ERR_INVALID_SESSION_TIMEOUT,
+                       "Session timeout '%llu' is larger than max_session_timeout: %d. Maximum session timeout could "
+                       "be modified in configuration file.",
+                       (unsigned long long)seconds, (int)SESSION_TIMEOUT_MAX_S);
+    s->session_timeout_ns = seconds * NS_PER_S;
     return true;
+}
+
+/* The user is known. Without session_id there is nothing to enter. */
+static bool session_enter(struct request *request, struct plan *plan, struct str raw_id, struct err *err)
+{
+    struct str id = STR_EMPTY;
+    if (raw_id.data == NULL)
+        return true;
+    if (!session_timeout(&plan->settings, err) || !settings_request_decode(raw_id, request->arena, &id, err))
+        return false;
+    if (id.len == 0)
+        return err_set(err, ERR_SESSION_ID_EMPTY, "Session id query parameter was provided, but it was empty");
+    return request->session != NULL || /* entered under a cached plan that did not do */
+           sessions_enter(request->gateway->sessions, plan->user->name, id, plan->settings.session_check,
+                          request->home->now_ns, &request->session, err);
 }
 
 static bool context_check(struct request *request, struct plan *plan, struct err *err)
@@ -300,6 +312,8 @@ static bool context_check(struct request *request, struct plan *plan, struct err
         return err_set(err, ERR_UNKNOWN_ROLE, "There is no role `%.*s` in `user directories`",
                        (int)MIN(s->role.len, 60u), s->role.data);
     struct str database = request->h_database.len > 0 ? request->h_database : s->database;
+    if (database.len == 0 && request->session != NULL)
+        database = session_database(request->session);
     plan->database = database.len > 0 ? arena_dup(plan->arena, database) : STR("default");
     plan->output_format = request->h_format.len > 0 ? arena_dup(plan->arena, request->h_format) : s->default_format;
     if (!str_is(plan->database, "system") && !store_has_database(request->gateway->store, plan->database))
@@ -333,17 +347,20 @@ static bool url_insert(struct request *request, struct plan **plan, struct err *
     return ok;
 }
 
-static struct plan *plan_make(struct plans *plans, struct request *request, bool session, struct err *err)
+/* session_id: undecoded; data NULL without one. */
+static struct plan *plan_make(struct plans *plans, struct request *request, struct str session_id, struct err *err)
 {
     struct gateway *gateway = request->gateway;
     struct plan *plan = plan_new(atomic_load_explicit(&gateway->generation, memory_order_acquire));
     settings_request_init(&plan->settings, gateway->config);
     struct str url = arena_dup(plan->arena, str_sub(strbuf_view(&plans->key), 0, plans->url_bytes));
     request->authenticated = false;
-    if (!settings_request_read_url(&plan->settings, url, plan->arena, err) ||
-        !session_check(&plan->settings, session, err) || !claim_check(request, plan, err))
+    if (!settings_request_read_url(&plan->settings, url, plan->arena, err) || !claim_check(request, plan, err) ||
+        !session_enter(request, plan, session_id, err))
         goto failed;
     request->authenticated = true;
+    if (request->session != NULL)
+        settings_request_add_session(&plan->settings, request->session, plan->arena);
     if (!context_check(request, plan, err) || !url_insert(request, &plan, err))
         goto failed;
     return plan;
@@ -370,6 +387,8 @@ static void evict_one(struct plans *plans, struct rng *rng)
 static void remember(struct plans *plans, struct plan *plan, const struct request *request)
 {
     bool repeats = plan->shape != NULL || (plan->settings.query.len == 0 && !request->get_or_head);
+    if (request->session != NULL && !session_is_plain(request->session))
+        return; /* it holds for this session alone */
     if (!repeats || plans->key.len > KEY_MAX)
         return;
     if (plans->map.count >= PLANS_MAX)
@@ -432,13 +451,18 @@ bool plan_find(struct plans *plans, struct request *request, struct err *err)
     struct plan *plan = again ? plans->last : map_get(&plans->map, key);
     uint64_t generation = atomic_load_explicit(&request->gateway->generation, memory_order_acquire);
     if (plan != NULL && plan->generation == generation) {
+        request->authenticated = true;
+        if (!session_enter(request, plan, values.session_id, err))
+            return false;
+    }
+    if (plan != NULL && plan->generation == generation &&
+        (request->session == NULL || session_is_plain(request->session))) {
         request->plan = plan_ref(plan);
         if (!again)
             keep_last(plans, plan);
-        request->authenticated = true;
         return take_values(request, &values, err);
     }
-    plan = plan_make(plans, request, values.session_id.data != NULL, err);
+    plan = plan_make(plans, request, values.session_id, err);
     if (plan == NULL)
         return false;
     remember(plans, plan, request);

@@ -76,7 +76,6 @@ void reply_error(struct reply *reply, const struct err *err, bool authenticated,
     reply->status = err_http(err->code);
     strbuf_clear(&reply->body);
     reply_error_text(err, authenticated, &reply->body);
-    reply_header(reply, "Content-Type", "text/plain; charset=UTF-8");
     reply_header(reply, "X-ClickHouse-Exception-Code", arena_printf(arena, "%d", (int)err->code));
     unsigned retry_s = reply_retry_after(err->code);
     if (retry_s > 0)

@@ -38,7 +38,8 @@ bool reply_value_is_clean(struct str value);
 void reply_text(struct reply *reply, int status, const char *content_type, struct str body);
 
 /* The body the engine gives: "Code: N. DB::Exception: TEXT. (NAME) (version V)". Before authentication the version is
- * left out. Sets status, code header, and Retry-After where the trouble passes by itself. */
+ * left out. Sets status, code header, and Retry-After where the trouble passes by itself; the Content-Type is the
+ * caller's to say. */
 void reply_error(struct reply *reply, const struct err *err, bool authenticated, struct arena *arena);
 void reply_error_text(const struct err *err, bool authenticated, struct strbuf *out);
 /* Seconds after which a sender should try again; 0: it should not. */

@@ -8,15 +8,22 @@
 #include "base/text.h"
 #include "config/config.h"
 #include "format/codec.h"
+#include "format/output.h"
 #include "gateway/plan.h"
 #include "gateway/pool.h"
 #include "gateway/route.h"
+#include "gateway/sessions.h"
 
 enum {
     REQUEST_ARENA_BYTES = 2048,
     SWALLOW_MAX = 1 << 20,      /* a refused body of this declared length is read, so that the connection lives on */
     RESERVE_AHEAD_MAX = 1 << 20 /* a declared length is believed this far before any of it has come */
 };
+
+/* What scripts of another origin may read. */
+#define EXPOSED_HEADERS                                                                                                \
+    "X-ClickHouse-Query-Id,X-ClickHouse-Summary,X-ClickHouse-Server-Display-Name,X-ClickHouse-Format,"                 \
+    "X-ClickHouse-Timezone,X-ClickHouse-Exception-Code,X-ClickHouse-Exception-Tag"
 
 struct request *request_new(struct request_home *home)
 {
@@ -70,11 +77,22 @@ static void release_body(struct request *request)
     request->body_reserved = 0;
 }
 
+/* How long the session may stay idle. A request that failed before it had a plan changes nothing about that. */
+static uint64_t session_keep_ns(const struct request *request)
+{
+    if (request->plan == NULL)
+        return SESSION_TIMEOUT_DEFAULT_S * NS_PER_S;
+    return request->plan->settings.close_session ? 0 : request->plan->settings.session_timeout_ns;
+}
+
 void request_finish(struct request *request)
 {
     release_body(request);
     insert_free(request->insert);
     request->insert = NULL;
+    if (request->session != NULL)
+        sessions_leave(request->gateway->sessions, request->session, session_keep_ns(request), request->home->now_ns);
+    request->session = NULL;
     plan_unref(request->plan);
     request->plan = NULL;
     reply_fini(&request->reply);
@@ -98,8 +116,8 @@ static bool known_header(struct request *request, struct str name, struct str va
         bool *given;
     } known[] = {
         { STR("Authorization"), &request->h_authorization, &request->authorization_given },
-        { STR("X-ClickHouse-User"), &request->h_user, &request->user_header_given },
-        { STR("X-ClickHouse-Key"), &request->h_key, &request->key_header_given },
+        { STR("X-ClickHouse-User"), &request->h_user, NULL },
+        { STR("X-ClickHouse-Key"), &request->h_key, NULL },
         { STR("X-ClickHouse-Quota"), &request->h_quota, &request->quota_header_given },
         { STR("X-ClickHouse-Database"), &request->h_database, NULL },
         { STR("X-ClickHouse-Format"), &request->h_format, NULL },
@@ -113,6 +131,7 @@ static bool known_header(struct request *request, struct str name, struct str va
         { STR("Expect"), &request->h_expect, NULL },
         { STR("Idempotency-Key"), &request->h_idempotency_key, NULL },
         { STR("Origin"), &request->h_origin, NULL },
+        { STR("Connection"), &request->h_connection, NULL },
     };
     for (size_t i = 0; i < ARRAY_COUNT(known); i++) {
         if (known[i].name.len != name.len || !str_eq_nocase(known[i].name, name))
@@ -137,6 +156,19 @@ void request_add_header(struct request *request, struct str name, struct str val
     }
     request->headers[request->headers_count++] = (struct http_header){ name, value };
     (void)known_header(request, name, value); /* the others are the gate's business alone */
+}
+
+bool request_keeps_alive(const struct request *request)
+{
+    struct str rest = request->h_connection, option;
+    bool keep = !request->old_version;
+    while (str_cut(&rest, ',', &option)) {
+        option = str_trim(option);
+        if (str_eq_nocase(option, STR("close")))
+            return false;
+        keep = keep || str_eq_nocase(option, STR("keep-alive"));
+    }
+    return keep;
 }
 
 bool request_has_body(const struct request *request)
@@ -202,7 +234,9 @@ enum request_step request_begin(struct request *request, struct str method, stru
         request->reply.close = true;
         return request_fail(request, &err);
     }
-    if (str_is(method, "OPTIONS") && request->route->end != NULL && !request->home->admin) {
+    if (str_is(method, "OPTIONS")) {
+        if (request->home->admin || request->route->end == NULL)
+            return answer_now(request, 501, STR_EMPTY);
         request->reply.status = 204;
         return REQUEST_ANSWER;
     }
@@ -399,6 +433,22 @@ static const char *throttle_reason(const struct request *request, enum err_code 
     }
 }
 
+/* The engine names the format that was asked for, though the text of an error is plain; unless a JSON reader wants it
+ * as JSON. */
+static void error_content(struct request *request)
+{
+    struct reply *reply = &request->reply;
+    const struct output_format *format = request->answer_format;
+    if (format == NULL) {
+        reply_header(reply, "Content-Type", "text/plain; charset=UTF-8");
+        return;
+    }
+    reply_header(reply, "Content-Type", format->content_type);
+    reply_header(reply, "X-ClickHouse-Format", request->answer_format_name);
+    if (request->plan->settings.exception_in_output)
+        output_write_exception(format, &reply->body);
+}
+
 enum request_step request_fail(struct request *request, const struct err *err)
 {
     struct reply *reply = &request->reply;
@@ -406,6 +456,7 @@ enum request_step request_fail(struct request *request, const struct err *err)
     if (throttled != NULL)
         metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(throttled)), 1);
     reply_error(reply, err, request->authenticated, request->arena);
+    error_content(request);
     request_statement_headers(request);
     reply_summary(reply, NULL, request->arena);
     if (request->plan != NULL) /* so it is not an error of authentication, which is never coded */
@@ -437,6 +488,19 @@ enum request_step request_to_pool(struct request *request, void (*work)(struct r
     return REQUEST_PARK;
 }
 
+bool request_set_format(struct request *request, struct str name, struct err *err)
+{
+    if (name.len == 0)
+        name = request->plan->output_format;
+    bool asked = name.len > 0;
+    const struct output_format *format = NULL;
+    if (!output_format_find(asked ? name : STR("TabSeparated"), &format, err))
+        return false;
+    request->answer_format = format;
+    request->answer_format_name = asked ? arena_dup(request->arena, name).data : format->header_name;
+    return true;
+}
+
 void request_statement_headers(struct request *request)
 {
     struct gateway *gateway = request->gateway;
@@ -449,8 +513,9 @@ void request_statement_headers(struct request *request)
     }
     reply_header(reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
-    if (request->h_origin.len > 0)
-        reply_header(reply, "Access-Control-Expose-Headers", REQUEST_EXPOSED_HEADERS);
+    reply_header(reply, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
+    if (request->h_origin.len > 0 && request->plan != NULL && request->plan->settings.cors)
+        reply_header(reply, "Access-Control-Allow-Origin", "*");
 }
 
 size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,
@@ -464,6 +529,7 @@ size_t request_preset_headers(const struct gateway *gateway, enum reply_preset p
     reply_header(&reply, "X-ClickHouse-Timezone", "UTC");
     reply_header(&reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(&reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
+    reply_header(&reply, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
     reply_header(&reply, "X-Sluice-Ack", ack_name(preset == REPLY_PRESET_BUFFERED ? ACK_BUFFERED : ACK_STORED));
     if (preset == REPLY_PRESET_BUFFERED)
         reply_summary(&reply, NULL, NULL);

@@ -30,10 +30,12 @@
 #include "gateway/reply.h"
 
 struct codec;
+struct output_format;
 struct plan;
 struct plans;
 struct request;
 struct route;
+struct session;
 
 enum request_step { REQUEST_MORE, REQUEST_ANSWER, REQUEST_PARK };
 enum request_phase { PHASE_HEAD, PHASE_READY, PHASE_BODY, PHASE_SWALLOW, PHASE_PARKED, PHASE_ANSWERED };
@@ -70,8 +72,9 @@ struct request {
     struct http_header *headers;
     size_t headers_count, headers_cap;
     struct str h_authorization, h_user, h_key, h_database, h_format, h_query_id, h_quota, h_content_encoding,
-        h_accept_encoding, h_accept, h_content_type, h_content_length, h_expect, h_idempotency_key, h_origin;
-    bool user_header_given, key_header_given, authorization_given, quota_header_given;
+        h_accept_encoding, h_accept, h_content_type, h_content_length, h_expect, h_idempotency_key, h_origin,
+        h_connection;
+    bool authorization_given, quota_header_given;
     bool length_given, chunked, old_version, get_or_head;
     uint64_t content_length;
     const char *peer;
@@ -89,6 +92,7 @@ struct request {
     uint64_t body_reserved;      /* taken from the gateway's budget */
     bool authenticated, refused; /* refused: reply holds an error, the body is only swallowed */
     struct plan *plan;           /* what URL and headers mean; a reference */
+    struct session *session;     /* entered; NULL without session_id */
     char query_id[64];
     struct str token; /* explicit token; empty without */
     struct str data;  /* of an insert: in body, or in the arena */
@@ -108,7 +112,9 @@ struct request {
     enum ack_level level;
     struct insert *insert; /* between request_end and publish */
     struct str statement;
-    const struct insert_param *form_params; /* of a multipart body, with the URL's; NULL without */
+    const struct output_format *answer_format; /* that the statement asked for, where it says so; errors name it too */
+    const char *answer_format_name;            /* as it was asked for */
+    const struct insert_param *form_params;    /* of a multipart body, with the URL's; NULL without */
     size_t form_params_count;
 
     uint64_t begun_ns;
@@ -127,6 +133,8 @@ void request_finish(struct request *request);
 /* target and the header names and values stay valid until request_finish. */
 void request_target(struct request *request, struct str target);
 void request_add_header(struct request *request, struct str name, struct str value);
+/* Does the sender want another request on this connection? Under HTTP/1.0 it has to say so. */
+bool request_keeps_alive(const struct request *request);
 /* Will body bytes follow the headers? */
 bool request_has_body(const struct request *request);
 enum request_step request_begin(struct request *request, struct str method, struct str version);
@@ -151,12 +159,11 @@ enum request_step request_fail_text(struct request *request, int status, const c
 /* Parks the request and runs work, which builds the reply, on the pool. Until work is over the home leaves the request
  * alone; should the client leave or the daemon stop, request->cancel asks work to end early. */
 enum request_step request_to_pool(struct request *request, void (*work)(struct request *request));
-#define REQUEST_EXPOSED_HEADERS                                                                                        \
-    "X-ClickHouse-Query-Id,X-ClickHouse-Summary,X-ClickHouse-Server-Display-Name,X-ClickHouse-Format,"                 \
-    "X-ClickHouse-Timezone,X-ClickHouse-Exception-Code,X-ClickHouse-Exception-Tag"
 /* The headers that a preset stands for. Returns how many. */
 size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,
                               struct reply_header headers[REPLY_HEADERS_MAX]);
+/* Notes the format of the answer: name, or when that is empty the one of URL or header. Errors: UNKNOWN_FORMAT. */
+must_use bool request_set_format(struct request *request, struct str name, struct err *err);
 /* Headers that all answers to statements carry. */
 void request_statement_headers(struct request *request);
 /* Compresses the body as the request allows. Costly for large bodies: workers call it. */

@@ -31,25 +31,25 @@ static enum request_step unknown_page(struct request *request)
 }
 
 static const struct route data_routes[] = {
-    { "/", false, statement_begin, statement_end },
-    { "/ping", true, ok_page, NULL },
-    { "/replicas_status", false, replicas_page, NULL },
-    { "/metrics", false, admin_metrics, NULL },
+    { "/", ROUTE_ANY, statement_begin, statement_end },
+    { "/ping", ROUTE_READ_EXACT, ok_page, NULL },
+    { "/replicas_status", ROUTE_READ, replicas_page, NULL },
+    { "/metrics", ROUTE_ANY, admin_metrics, NULL },
 };
-static const struct route front_page = { "/", true, ok_page, NULL };
-static const struct route unknown_route = { "", false, unknown_page, NULL };
+static const struct route front_page = { "/", ROUTE_READ_EXACT, ok_page, NULL };
+static const struct route unknown_route = { "", ROUTE_ANY, unknown_page, NULL };
 
 static const struct route admin_routes[] = {
-    { "/metrics", false, admin_metrics, NULL },
-    { "/-/healthy", false, admin_healthy, NULL },
-    { "/livez", false, admin_healthy, NULL },
-    { "/-/ready", false, admin_ready, NULL },
-    { "/readyz", false, admin_ready, NULL },
-    { "/startupz", false, admin_startup, NULL },
-    { "/-/flush", false, admin_post_begin, admin_flush },
-    { "/-/drain", false, admin_post_begin, admin_drain },
+    { "/metrics", ROUTE_ANY, admin_metrics, NULL },
+    { "/-/healthy", ROUTE_ANY, admin_healthy, NULL },
+    { "/livez", ROUTE_ANY, admin_healthy, NULL },
+    { "/-/ready", ROUTE_ANY, admin_ready, NULL },
+    { "/readyz", ROUTE_ANY, admin_ready, NULL },
+    { "/startupz", ROUTE_ANY, admin_startup, NULL },
+    { "/-/flush", ROUTE_ANY, admin_post_begin, admin_flush },
+    { "/-/drain", ROUTE_ANY, admin_post_begin, admin_drain },
 };
-static const struct route unknown_admin = { "", false, unknown_page, NULL };
+static const struct route unknown_admin = { "", ROUTE_ANY, unknown_page, NULL };
 
 const struct route *route_find(bool admin, struct str path, struct str target, bool get_or_head)
 {
@@ -60,7 +60,8 @@ const struct route *route_find(bool admin, struct str path, struct str target, b
     for (size_t i = 0; i < count; i++) {
         if (!str_is(path, routes[i].path))
             continue;
-        if (routes[i].whole_target && (path.len != target.len || !get_or_head))
+        if ((routes[i].takes != ROUTE_ANY && !get_or_head) ||
+            (routes[i].takes == ROUTE_READ_EXACT && path.len != target.len))
             break;
         return &routes[i];
     }

@@ -9,7 +9,7 @@
 
 struct route {
     const char *path;
-    bool whole_target; /* the engine compares the whole target, and takes GET and HEAD alone */
+    enum { ROUTE_ANY, ROUTE_READ, ROUTE_READ_EXACT } takes; /* any request; GET and HEAD; those with no `?` behind it */
     /* After the headers. MORE: the body is wanted. */
     enum request_step (*begin)(struct request *request);
     /* The body is complete. NULL where begin always answers. */

@@ -28,7 +28,9 @@
 #include "gateway/loop.h"
 #include "gateway/net.h"
 #include "gateway/pool.h"
+#include "gateway/running.h"
 #include "gateway/server_mhd.h"
+#include "gateway/sessions.h"
 #include "gateway/sink_store.h"
 #include "gateway/system_sources.h"
 #include "gateway/time_zones.h"
@@ -41,6 +43,7 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
+    SESSIONS_MAX = 10000,  /* that are idle */
     ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
     HURRY_S = 2,           /* what a second SIGTERM leaves */
     LAST_TRY_PERCENT = 20, /* of the deadline: from there on a failed flush is final */
@@ -559,6 +562,8 @@ static void stop(struct runtime *runtime)
     dlq_close(gateway->dlq);
     if (gateway->store != NULL)
         store_close(gateway->store);
+    running_free(gateway->running);
+    sessions_free(gateway->sessions);
     auth_free(gateway->auth);
     free(runtime->sources);
     free(runtime->data_dir);
@@ -588,6 +593,8 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     gateway->rng = rng_real();
     gateway->fs = fs_posix();
     gateway->auth = auth_new(config);
+    gateway->sessions = sessions_new(SESSIONS_MAX);
+    gateway->running = running_new();
     gateway->wake_flushers = wake_flushers;
     gateway->stuck_since = stuck_since;
     gateway->started_mono_ns = clock_mono_ns(gateway->clock);

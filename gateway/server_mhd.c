@@ -302,6 +302,8 @@ static struct MHD_Response *make_response(struct server *server, struct request 
         add_header(response, "Connection", "close");
     else
         add_header(response, "Keep-Alive", server->gateway->keep_alive);
+    if (request->old_version)
+        must(MHD_set_response_options(response, MHD_RF_HTTP_1_0_SERVER, MHD_RO_END) == MHD_YES);
     return response;
 }
 
@@ -358,12 +360,12 @@ static enum MHD_Result send_reply(struct server *server, struct MHD_Connection *
     struct reply *reply = &request->reply;
     struct conn *conn = conn_of(connection);
     bool draining = atomic_load_explicit(&server->gateway->stage, memory_order_relaxed) == STAGE_DRAINING;
-    bool closing = reply->close || (draining && !server->admin);
+    bool closing = reply->close || (draining && !server->admin) || !request_keeps_alive(request);
     enum MHD_Result result;
     count_answer(server, request);
     conn->phase = CONN_REPLY;
     conn->deadline_ns = server->home.now_ns + server->gateway->config->http_request_timeout;
-    conn->ready = closing ? NULL : ready_take(server, reply);
+    conn->ready = closing || request->old_version ? NULL : ready_take(server, reply);
     if (conn->ready != NULL)
         return MHD_queue_response(connection, (unsigned int)reply->status, conn->ready->response);
     struct MHD_Response *response = make_response(server, request, closing);

@@ -9,6 +9,8 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "config/engine_settings.h"
+#include "gateway/sessions.h"
 
 enum { PARAMETERS_MAX = 1000, NAME_MAX_BYTES = 4096, VALUE_MAX_BYTES = 131072 };
 
@@ -59,7 +61,7 @@ static const struct own_setting own_settings[] = {
     { "enable_http_compression", KIND_BOOL, AT(http_compression) },
     { "http_native_compression_disable_checksumming_on_decompress", KIND_BOOL, AT(skip_checksums) },
     { "http_write_exception_in_output_format", KIND_BOOL, AT(exception_in_output) },
-    { "send_progress_in_http_headers", KIND_BOOL, AT(send_progress) },
+    { "add_http_cors_header", KIND_BOOL, AT(cors) },
 };
 
 const char *settings_request_name(size_t index)
@@ -144,7 +146,7 @@ static bool flag(struct str value)
 /* Reserved parameters that are taken and need nothing done. */
 static bool is_ignored(struct str name)
 {
-    static const char *const names[] = { "close_session", "buffer_size", "wait_end_of_query", "stacktrace" };
+    static const char *const names[] = { "buffer_size", "wait_end_of_query", "stacktrace" };
     for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
         if (str_is(name, names[i]))
             return true;
@@ -159,10 +161,13 @@ static bool take_reserved(struct settings_request *s, struct str name, struct st
         struct str *value;
         bool *given;
     } texts[] = {
-        { "query", &s->query, NULL },           { "query_id", &s->query_id, NULL },
-        { "database", &s->database, NULL },     { "default_format", &s->default_format, NULL },
-        { "user", &s->user, &s->user_given },   { "password", &s->password, &s->password_given },
-        { "session_id", &s->session_id, NULL }, { "session_timeout", &s->session_timeout, NULL },
+        { "query", &s->query, NULL },
+        { "query_id", &s->query_id, NULL },
+        { "database", &s->database, NULL },
+        { "default_format", &s->default_format, NULL },
+        { "user", &s->user, &s->user_given },
+        { "password", &s->password, NULL },
+        { "session_timeout", &s->session_timeout, &s->session_timeout_given },
         { "role", &s->role, &s->role_given },
     };
     for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
@@ -179,6 +184,8 @@ static bool take_reserved(struct settings_request *s, struct str name, struct st
         s->decompress = flag(value);
     else if (str_is(name, "session_check"))
         s->session_check = flag(value);
+    else if (str_is(name, "close_session"))
+        s->close_session = flag(value);
     else if (str_is(name, "quota_key"))
         s->quota_key_given = true;
     else
@@ -186,11 +193,23 @@ static bool take_reserved(struct settings_request *s, struct str name, struct st
     return true;
 }
 
+static void add_param(struct settings_request *s, struct arena *arena, struct str name, struct str value)
+{
+    if (s->params_count == s->params_cap) {
+        s->params_cap = s->params_cap == 0 ? 4 : s->params_cap * 2;
+        struct insert_param *more = ARENA_ARRAY(arena, struct insert_param, s->params_cap);
+        if (s->params_count > 0)
+            memcpy(more, s->params, s->params_count * sizeof(more[0]));
+        s->params = more;
+    }
+    s->params[s->params_count++] = (struct insert_param){ name, value };
+}
+
 bool settings_request_read_url(struct settings_request *s, struct str query_string, struct arena *arena,
                                struct err *err)
 {
     struct str rest = query_string, piece;
-    size_t count = 0, params_cap = 0;
+    size_t count = 0;
     while (str_cut(&rest, '&', &piece)) {
         if (piece.len == 0)
             continue;
@@ -215,20 +234,30 @@ bool settings_request_read_url(struct settings_request *s, struct str query_stri
         }
         if (take_reserved(s, name, value))
             continue;
-        if (!str_starts(name, STR("param_"))) {
+        if (str_starts(name, STR("param_")))
+            add_param(s, arena, str_from(name, STR("param_").len), value);
+        else
             add_setting(s, arena, name, value);
-            continue;
-        }
-        if (s->params_count == params_cap) {
-            params_cap = params_cap == 0 ? 4 : params_cap * 2;
-            struct insert_param *more = ARENA_ARRAY(arena, struct insert_param, params_cap);
-            if (s->params_count > 0)
-                memcpy(more, s->params, s->params_count * sizeof(more[0]));
-            s->params = more;
-        }
-        s->params[s->params_count++] = (struct insert_param){ str_from(name, STR("param_").len), value };
     }
     return true;
+}
+
+void settings_request_add_session(struct settings_request *s, const struct session *session, struct arena *arena)
+{
+    struct insert_setting *of_url = s->settings;
+    size_t of_url_count = s->settings_count;
+    s->settings = NULL;
+    s->settings_count = s->settings_cap = 0;
+    for (size_t i = 0; i < session_settings_count(session); i++) {
+        struct insert_setting setting = session_setting_at(session, i);
+        struct str name = arena_dup(arena, setting.name), value = arena_dup(arena, setting.value);
+        if (str_starts(name, STR("param_"))) /* the first one found counts */
+            add_param(s, arena, str_from(name, STR("param_").len), value);
+        else
+            add_setting(s, arena, name, value);
+    }
+    for (size_t i = 0; i < of_url_count; i++)
+        add_setting(s, arena, of_url[i].name, of_url[i].value);
 }
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
@@ -396,6 +425,33 @@ static bool unknown_setting(struct str name, struct err *err)
     return false;
 }
 
+static bool check_float(struct str value, struct err *err)
+{
+    double number;
+    return str_to_double(value, &number) ||
+           err_set(err, ERR_CANNOT_PARSE_NUMBER, "Cannot read floating point value here: %.*s",
+                   (int)MIN(value.len, 60u), value.data);
+}
+
+/* A setting of the engine without a meaning here: nonsense is refused all the same. */
+static bool check_ignored(const struct engine_setting *setting, struct str value, struct err *err)
+{
+    struct str type = str_of(setting->type);
+    bool flag_value;
+    uint64_t number;
+    if (str_starts(value, STR("auto")) && !str_is(type, "String")) /* a word that many of them take */
+        return true;
+    if (str_is(type, "Bool"))
+        return parse_bool(value, &flag_value, err);
+    if (str_is(type, "UInt64") || str_starts(str_of(setting->default_text), STR("auto(")))
+        return parse_uint(value, &number, err);
+    if (str_is(type, "Int64") || str_is(type, "Milliseconds"))
+        return parse_uint(str_starts(value, STR("-")) ? str_from(value, 1) : value, &number, err);
+    if (str_is(type, "Float") || str_is(type, "Double") || str_is(type, "Seconds"))
+        return check_float(value, err);
+    return true; /* texts, and words that only the engine knows */
+}
+
 bool settings_request_apply(struct settings_request *s, struct str name, struct str value, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_COUNT(own_settings); i++) {
@@ -410,7 +466,8 @@ bool settings_request_apply(struct settings_request *s, struct str name, struct 
     case FORMAT_SETTING_NOT_MINE:
         break;
     }
-    return config_is_engine_setting(name) || unknown_setting(name, err);
+    const struct engine_setting *setting = engine_setting_find(name);
+    return setting == NULL ? unknown_setting(name, err) : check_ignored(setting, value, err);
 }
 
 static bool check_together(const struct settings_request *s, struct err *err)
@@ -440,7 +497,7 @@ static void settle(struct settings_request *s)
 bool settings_request_apply_all(struct settings_request *s, bool readonly, struct err *err)
 {
     for (size_t i = 0; i < s->settings_count; i++) {
-        if (readonly && str_is(s->settings[i].name, "readonly"))
+        if ((readonly || s->readonly != 0) && str_is(s->settings[i].name, "readonly"))
             return err_set(err, ERR_READONLY, "Cannot modify 'readonly' setting in readonly mode");
         if (!settings_request_apply(s, s->settings[i].name, s->settings[i].value, err))
             return false;

@@ -17,20 +17,22 @@
 #include "format/insert_head.h"
 
 struct config;
+struct session;
 
 enum deduplicate_mode { DEDUPLICATE_DISABLE, DEDUPLICATE_ENABLE, DEDUPLICATE_COMPATIBLE };
 
 struct settings_request {
     /* Reserved URL parameters. */
-    struct str query, query_id, database, default_format, user, password, session_id;
-    bool user_given, password_given, quota_key_given, role_given;
+    struct str query, query_id, database, default_format, user, password;
+    bool user_given, session_timeout_given, quota_key_given, role_given;
     struct str role;
     bool compress, decompress;
-    bool session_check;
+    bool session_check, close_session;
     struct str session_timeout;
+    uint64_t session_timeout_ns;      /* after plan_find */
     uint64_t client_protocol_version; /* of the native protocol, for Native in answers; 0: not given */
     struct insert_param *params;      /* param_NAME, without the prefix */
-    size_t params_count;
+    size_t params_count, params_cap;
     /* Everything else is a setting, in order; the clause's come last. */
     struct insert_setting *settings;
     size_t settings_count, settings_cap;
@@ -45,7 +47,7 @@ struct settings_request {
     enum ack_level ack; /* sluice_ack; ACK_NONE when not given */
     uint64_t readonly, max_query_size, max_insert_block_size, max_result_rows, max_result_bytes, max_execution_ns;
     uint64_t max_partitions;
-    bool http_compression, skip_checksums, exception_in_output, send_progress;
+    bool http_compression, skip_checksums, exception_in_output, cors;
     struct format_settings format;
 };
 
@@ -54,6 +56,8 @@ void settings_request_init(struct settings_request *s, const struct config *conf
 /* Splits and decodes the part of the target after '?'. Errors: POCO_EXCEPTION (too many, too long, bad escape). */
 must_use bool settings_request_read_url(struct settings_request *s, struct str query_string, struct arena *arena,
                                         struct err *err);
+/* Puts what a session holds before what the URL says, which wins. */
+void settings_request_add_session(struct settings_request *s, const struct session *session, struct arena *arena);
 /* Gives meaning to one setting. Errors: UNKNOWN_SETTING, CANNOT_PARSE_BOOL, CANNOT_PARSE_NUMBER,
  * CANNOT_PARSE_INPUT_ASSERTION_FAILED, ATTEMPT_TO_READ_AFTER_EOF, BAD_ARGUMENTS. */
 must_use bool settings_request_apply(struct settings_request *s, struct str name, struct str value, struct err *err);

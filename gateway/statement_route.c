@@ -5,12 +5,17 @@
 #include "base/metric.h"
 #include "base/text.h"
 #include "config/config.h"
+#include "config/engine_settings.h"
 #include "format/insert_head.h"
 #include "format/lexer.h"
 #include "format/output.h"
+#include "gateway/kill_statement.h"
 #include "gateway/multipart.h"
 #include "gateway/plan.h"
 #include "gateway/route.h"
+#include "gateway/running.h"
+#include "gateway/sessions.h"
+#include "gateway/statement.h"
 #include "gateway/system_statement.h"
 #include "storage/sql.h"
 #include "storage/store.h"
@@ -135,32 +140,51 @@ static bool access_check(struct request *request, struct str statement, struct e
     return true;
 }
 
-/* *shown: what the header says: the name as it was asked for, or the engine's short one. */
-static bool answer_format(const struct request *request, struct str clause, const struct output_format **format,
-                          const char **shown, struct err *err)
-{
-    struct str name = clause;
-    if (name.len == 0)
-        name = request->plan->output_format;
-    if (!output_format_find(name.len == 0 ? STR("TabSeparated") : name, format, err))
-        return false;
-    *shown = name.len == 0 ? (*format)->header_name : arena_dup(request->arena, name).data;
-    return true;
-}
-
 static uint64_t elapsed_ns(const struct request *request)
 {
     uint64_t now_ns = clock_mono_ns(request->gateway->clock);
     return now_ns > request->begun_ns ? now_ns - request->begun_ns : 0;
 }
 
-static void answer_nothing(struct request *request)
+void statement_done(struct request *request)
 {
     struct reply_summary summary = { .elapsed_ns = elapsed_ns(request) };
     request->reply.status = 200;
     reply_header(&request->reply, "Content-Type", "text/plain; charset=UTF-8");
     request_statement_headers(request);
     reply_summary(&request->reply, &summary, request->arena);
+}
+
+/* In the request's answer format. */
+static bool answer_with(struct request *request, const struct block *block, const struct output_info *info,
+                        const struct format_settings *settings, struct err *err)
+{
+    struct reply *reply = &request->reply;
+    strbuf_init(&reply->body, (size_t)request->gateway->config->sql_result_max);
+    if (!output_write(request->answer_format, block, info, settings, &reply->body, err))
+        return false;
+    struct reply_summary summary = { .read_rows = info->rows_read,
+                                     .read_bytes = info->bytes_read,
+                                     .total_rows = info->rows_read,
+                                     .result_rows = block->rows,
+                                     .result_bytes = block_bytes(block),
+                                     .elapsed_ns = info->elapsed_ns };
+    reply->status = 200;
+    reply_header(reply, "Content-Type", request->answer_format->content_type);
+    reply_header(reply, "X-ClickHouse-Format", request->answer_format_name);
+    request_statement_headers(request);
+    reply_summary(reply, &summary, request->arena);
+    request_encode_body(request);
+    return true;
+}
+
+bool statement_answer_block(struct request *request, const struct block *block, struct str format, struct err *err)
+{
+    const struct settings_request *settings = &request->plan->settings;
+    struct output_info info = { .rows_read = block->rows,
+                                .elapsed_ns = elapsed_ns(request),
+                                .client_protocol_version = settings->client_protocol_version };
+    return request_set_format(request, format, err) && answer_with(request, block, &info, &settings->format, err);
 }
 
 /* Settings of the statement's own clause rule how its answer is printed. */
@@ -176,36 +200,16 @@ static bool clause_settings(struct request *request, const struct sql_result *re
     return true;
 }
 
-static bool answer_block(struct request *request, const struct sql_result *result, struct err *err)
+static bool answer_result(struct request *request, const struct sql_result *result, struct err *err)
 {
-    const struct output_format *format = NULL;
-    const char *shown = NULL;
     struct format_settings settings;
-    struct reply *reply = &request->reply;
-    if (!answer_format(request, result->format, &format, &shown, err) ||
-        !clause_settings(request, result, &settings, err))
-        return false;
     struct output_info info = { .rows_read = result->rows_read,
                                 .bytes_read = result->bytes_read,
                                 .elapsed_ns = elapsed_ns(request),
                                 .rows_before_limit = result->rows_before_limit,
                                 .client_protocol_version = request->plan->settings.client_protocol_version };
-    strbuf_init(&reply->body, (size_t)request->gateway->config->sql_result_max);
-    if (!output_write(format, &result->block, &info, &settings, &reply->body, err))
-        return false;
-    struct reply_summary summary = { .read_rows = result->rows_read,
-                                     .read_bytes = result->bytes_read,
-                                     .total_rows = result->rows_read,
-                                     .result_rows = result->block.rows,
-                                     .result_bytes = block_bytes(&result->block),
-                                     .elapsed_ns = info.elapsed_ns };
-    reply->status = 200;
-    reply_header(reply, "Content-Type", format->content_type);
-    reply_header(reply, "X-ClickHouse-Format", shown);
-    request_statement_headers(request);
-    reply_summary(reply, &summary, request->arena);
-    request_encode_body(request);
-    return true;
+    return clause_settings(request, result, &settings, err) && request_set_format(request, result->format, err) &&
+           answer_with(request, &result->block, &info, &settings, err);
 }
 
 static uint64_t lower_of(uint64_t a, uint64_t b) /* 0: no limit */
@@ -215,11 +219,56 @@ static uint64_t lower_of(uint64_t a, uint64_t b) /* 0: no limit */
     return MIN(a, b);
 }
 
-static bool run_sql(struct request *request, struct str statement, struct err *err)
+/* For getSetting(): of this request, else of the daemon, else the engine's default. */
+static bool setting_in_force(void *context, struct str name, struct str *value, struct str *type)
+{
+    const struct request *request = context;
+    const struct settings_request *settings = &request->plan->settings;
+    const struct engine_setting *engine = engine_setting_find(name);
+    bool configured = config_setting_value(request->gateway->config, name, request->arena, value);
+    if (!configured && engine == NULL)
+        return false;
+    *type = str_of(engine == NULL ? "String" : engine->type);
+    if (!configured)
+        *value = str_of(engine->default_text);
+    for (size_t i = 0; i < settings->settings_count; i++) {
+        if (str_eq(settings->settings[i].name, name))
+            *value = settings->settings[i].value;
+    }
+    return true;
+}
+
+static bool is_param(struct str name)
+{
+    return str_starts(name, STR("param_"));
+}
+
+/* SET: checked as a whole, then kept where there is a session. */
+static bool keep_settings(struct request *request, const struct sql_result *result, struct err *err)
+{
+    struct settings_request scratch = request->plan->settings;
+    for (size_t i = 0; i < result->settings_count; i++) {
+        const struct insert_setting *set = &result->settings[i];
+        if (str_is(set->name, "readonly") && (request->get_or_head || scratch.readonly != 0))
+            return err_set(err, ERR_READONLY, "Cannot modify 'readonly' setting in readonly mode");
+        if (!is_param(set->name) && !str_is(set->value, "DEFAULT") &&
+            !settings_request_apply(&scratch, set->name, set->value, err))
+            return false;
+    }
+    for (size_t i = 0; i < result->settings_count && request->session != NULL; i++) {
+        const struct insert_setting *set = &result->settings[i];
+        if (str_is(set->value, "DEFAULT"))
+            session_unset(request->session, set->name);
+        else if (!session_set(request->session, set->name, set->value, err))
+            return false;
+    }
+    return true;
+}
+
+static bool sql_run_as(struct request *request, struct str statement, struct sql_result *result, struct err *err)
 {
     struct gateway *gateway = request->gateway;
     const struct plan *plan = request->plan;
-    struct sql_result result = { 0 };
     struct sql_session session = {
         .store = gateway->store,
         .sources = gateway->sources,
@@ -238,18 +287,65 @@ static bool run_sql(struct request *request, struct str statement, struct err *e
                     .result_bytes = lower_of(gateway->config->sql_result_max, plan->settings.max_result_bytes),
                     .memory_bytes = gateway->config->sql_memory_max },
         .cancel = &request->cancel,
-        .changed = plan->settings.settings,
-        .changed_count = plan->settings.settings_count,
+        .setting = setting_in_force,
+        .setting_context = request,
     };
-    if (!sql_run(&session, statement, &result, err))
+    return sql_run(&session, statement, result, err);
+}
+
+static bool run_sql(struct request *request, struct str statement, struct err *err)
+{
+    struct sql_result result = { 0 };
+    if (!sql_run_as(request, statement, &result, err))
         return false;
     bool ok = true;
     if (result.has_block)
-        ok = answer_block(request, &result, err);
+        ok = answer_result(request, &result, err);
+    else if (result.use_database.len > 0 && request->session != NULL)
+        session_use(request->session, result.use_database);
     else
-        answer_nothing(request);
+        ok = keep_settings(request, &result, err);
+    if (ok && !result.has_block)
+        statement_done(request);
     sql_result_fini(&result);
     return ok;
+}
+
+bool statement_select_where(struct request *request, const char *select, struct str condition,
+                            struct sql_result *result, struct err *err)
+{
+    char *text = arena_printf(request->arena, "%s WHERE " STR_FMT, select, STR_ARG(condition));
+    return sql_run_as(request, str_of(text), result, err);
+}
+
+bool statement_take_condition(struct lexer *lexer, const char *const *stops, struct str *condition, struct err *err)
+{
+    size_t from = lexer_peek(lexer).offset, depth = 0;
+    struct token token = lexer_peek(lexer);
+    for (;; lexer_next(lexer), token = lexer_peek(lexer)) {
+        bool stop = token.kind == TOKEN_END || token.kind == TOKEN_ERROR || token_is_symbol(token, ";");
+        for (size_t i = 0; stops[i] != NULL && depth == 0; i++)
+            stop = stop || token_is_word(token, stops[i]);
+        if (stop)
+            break;
+        if (token_is_symbol(token, "("))
+            depth++;
+        else if (token_is_symbol(token, ")") && depth > 0)
+            depth--;
+    }
+    *condition = str_sub(lexer->query, from, token.offset - from);
+    return token.offset > from || lexer_error(lexer, token, "a condition", err);
+}
+
+bool statement_take_format(struct request *request, struct lexer *lexer, struct str *format, struct err *err)
+{
+    struct strbuf name = { 0 };
+    bool ok = !lexer_take_word(lexer, "FORMAT") || lexer_take_name(lexer, &name, err);
+    *format = arena_dup(request->arena, strbuf_view(&name));
+    strbuf_fini(&name);
+    (void)lexer_take_symbol(lexer, ";");
+    struct token token = lexer_next(lexer);
+    return ok && (token.kind == TOKEN_END || lexer_error(lexer, token, "end of query", err));
 }
 
 static bool run_ddl(struct request *request, struct str statement, bool *mine, struct err *err)
@@ -269,16 +365,14 @@ static bool run(struct request *request, struct str statement, struct err *err)
     if (first_word_is(statement, "SYSTEM"))
         return system_statement_run(request, statement, err);
     if (first_word_is(statement, "KILL"))
-        return err_set(err, ERR_NOT_IMPLEMENTED,
-                       "KILL is not supported: statements end by sql.time_max, or when their "
-                       "client leaves");
+        return kill_statement_run(request, statement, err);
     if (reads_only(statement))
         return run_sql(request, statement, err);
     if (!run_ddl(request, statement, &mine, err))
         return false;
     if (!mine)
         return run_sql(request, statement, err);
-    answer_nothing(request);
+    statement_done(request);
     return true;
 }
 
@@ -286,7 +380,12 @@ static void statement_work(struct request *request)
 {
     struct err err = { 0 };
     uint64_t from_ns = clock_mono_ns(request->gateway->clock);
-    bool ok = run(request, request->statement, &err);
+    struct running *running = request->gateway->running;
+    bool ok = running_add(running, request, &err);
+    if (ok) {
+        ok = run(request, request->statement, &err);
+        running_remove(running, request);
+    }
     metric_series_add(metric_series1(METRIC_QUERIES, ok ? STR("applied") : STR("rejected")), 1);
     metric_observe(METRIC_QUERY_DURATION,
                    (double)(clock_mono_ns(request->gateway->clock) - from_ns) / (double)NS_PER_S);
@@ -294,6 +393,8 @@ static void statement_work(struct request *request)
         return;
     reply_fini(&request->reply);
     reply_init(&request->reply);
+    if (err.code == ERR_SYNTAX_ERROR) /* then nobody knows what was asked for */
+        request->answer_format = NULL;
     (void)request_fail(request, &err);
 }
 
@@ -353,6 +454,30 @@ static bool statement_text(struct request *request, struct err *err)
     return ok;
 }
 
+/* The name in the FORMAT clause, which stands behind everything but SETTINGS; empty without. */
+static struct str format_clause(struct str statement)
+{
+    struct str name = STR_EMPTY;
+    struct lexer lexer;
+    lexer_init(&lexer, statement);
+    for (struct token token = lexer_next(&lexer); token.kind != TOKEN_END && token.kind != TOKEN_ERROR;
+         token = lexer_next(&lexer)) {
+        struct token next = lexer_peek(&lexer);
+        if (token_is_word(token, "FORMAT") && next.kind == TOKEN_WORD)
+            name = next.text;
+    }
+    return name;
+}
+
+/* What is asked for is known before the statement runs, so that an error can say it too. */
+static void expect_format(struct request *request)
+{
+    struct err unknown; /* told when the statement runs */
+    struct str name = format_clause(request->statement);
+    if ((name.len > 0 || request->plan->output_format.len > 0) && !request_set_format(request, name, &unknown))
+        request->answer_format = NULL;
+}
+
 static bool is_empty_statement(struct str statement)
 {
     struct lexer lexer;
@@ -381,5 +506,6 @@ enum request_step statement_end(struct request *request)
     }
     if (request->query_id[0] == '\0')
         rng_uuid4_text(request->gateway->rng, request->query_id);
+    expect_format(request);
     return request_to_pool(request, statement_work);
 }

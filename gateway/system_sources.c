@@ -14,6 +14,9 @@
 #include "gateway/auth.h"
 #include "gateway/gateway.h"
 #include "gateway/insert_log.h"
+#include "gateway/plan.h"
+#include "gateway/request.h"
+#include "gateway/running.h"
 #include "gateway/settings_request.h"
 #include "storage/sql.h"
 
@@ -377,12 +380,46 @@ static bool fill_users(void *context, struct block *block, struct err *err)
     return true;
 }
 
+/* --- processes ---------------------------------------------------------------------------------------------------- */
+
+static const char processes_columns[] =
+    "is_initial_query UInt8, user String, query_id String, address String, elapsed Float64, query String";
+
+struct process_rows {
+    struct block *block;
+    uint64_t now_ns;
+};
+
+static void each_process(void *context, const struct request *request)
+{
+    const struct process_rows *rows = context;
+    struct row row = row_start(rows->block);
+    double elapsed_s = rows->now_ns < request->begun_ns ? 0 : (double)(rows->now_ns - request->begun_ns) / 1e9;
+    put_u8(&row, 1);
+    put_str(&row, request->plan->user->name);
+    put_text(&row, request->query_id);
+    put_text(&row, request->peer);
+    column_push_fixed(next(&row), &elapsed_s);
+    put_str(&row, request->statement);
+    row_end(&row);
+}
+
+static bool fill_processes(void *context, struct block *block, struct err *err)
+{
+    struct gateway *gateway = context;
+    struct process_rows rows = { block, clock_mono_ns(gateway->clock) };
+    (void)err;
+    running_each(gateway->running, each_process, &rows);
+    return true;
+}
+
 struct sql_source *system_sources_new(struct gateway *gateway, size_t *count)
 {
     const struct sql_source sources[] = {
         { "asynchronous_inserts", inserts_columns, fill_inserts, gateway },
         { "asynchronous_insert_log", log_columns, fill_log, gateway },
         { "dead_letter_queue", letters_columns, fill_letters, gateway },
+        { "processes", processes_columns, fill_processes, gateway },
         { "settings", settings_columns, fill_settings, gateway },
         { "metrics", metrics_columns, fill_metrics, gateway },
         { "events", events_columns, fill_events, gateway },

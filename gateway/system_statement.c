@@ -10,15 +10,9 @@
 #include "gateway/plan.h"
 #include "gateway/replay.h"
 #include "gateway/request.h"
+#include "gateway/statement.h"
+#include "storage/sql.h"
 #include "storage/store.h"
-
-static void answer_done(struct request *request)
-{
-    request->reply.status = 200;
-    reply_header(&request->reply, "Content-Type", "text/plain; charset=UTF-8");
-    request_statement_headers(request);
-    reply_summary(&request->reply, NULL, request->arena);
-}
 
 static bool statement_ends(struct lexer *lexer, struct err *err)
 {
@@ -86,11 +80,11 @@ static bool flush_queue(struct request *request, struct lexer *lexer, struct err
     gateway->wake_flushers(gateway);
     if (!statement_ends(lexer, err) || !wait_flushed(request, mark, err))
         return false;
-    answer_done(request);
+    statement_done(request);
     return true;
 }
 
-/* --- REPLAY | DROP DEAD LETTERS [ID 'x', ...] --------------------------------------------------------------------- */
+/* --- REPLAY | DROP DEAD LETTERS [ID 'x', ... | WHERE condition] --------------------------------------------------- */
 
 static bool hex_id(struct str text, uint64_t *id)
 {
@@ -113,25 +107,11 @@ static bool hex_id(struct str text, uint64_t *id)
     return true;
 }
 
-/* [FORMAT name] and the end; *format is in arena, empty without. */
-static bool take_format(struct lexer *lexer, struct arena *arena, struct str *format, struct err *err)
-{
-    struct strbuf name = { 0 };
-    bool ok = !lexer_take_word(lexer, "FORMAT") || lexer_take_name(lexer, &name, err);
-    *format = arena_dup(arena, strbuf_view(&name));
-    strbuf_fini(&name);
-    return ok && statement_ends(lexer, err);
-}
-
-/* *ids stays NULL for all letters. */
+/* ID 'x', ... */
 static bool take_ids(struct lexer *lexer, struct arena *arena, uint64_t **ids, size_t *count, struct err *err)
 {
     struct strbuf text = { 0 };
     bool ok = true;
-    if (token_is_word(lexer_peek(lexer), "WHERE"))
-        return err_set(err, ERR_NOT_IMPLEMENTED, "DEAD LETTERS WHERE is not supported: name them by ID");
-    if (!lexer_take_word(lexer, "ID"))
-        return true;
     *ids = ARENA_ARRAY(arena, uint64_t, lexer->query.len / 3 + 2);
     do {
         struct token token = lexer_next(lexer);
@@ -144,6 +124,30 @@ static bool take_ids(struct lexer *lexer, struct arena *arena, uint64_t **ids, s
     } while (ok && lexer_take_symbol(lexer, ","));
     strbuf_fini(&text);
     return ok;
+}
+
+/* WHERE condition, over the columns of system.dead_letter_queue */
+static bool find_ids(struct request *request, struct lexer *lexer, uint64_t **ids, size_t *count, struct err *err)
+{
+    static const char *const stops[] = { "FORMAT", NULL };
+    struct str condition;
+    struct sql_result result;
+    if (!statement_take_condition(lexer, stops, &condition, err) ||
+        !statement_select_where(request, "SELECT id FROM system.dead_letter_queue", condition, &result, err))
+        return false;
+    *ids = ARENA_ARRAY(request->arena, uint64_t, result.block.rows + 1);
+    for (size_t i = 0; i < result.block.rows; i++)
+        must(hex_id(column_str(&result.block.columns[0], i), &(*ids)[(*count)++]));
+    sql_result_fini(&result);
+    return true;
+}
+
+/* *ids stays NULL for all letters. */
+static bool take_letters(struct request *request, struct lexer *lexer, uint64_t **ids, size_t *count, struct err *err)
+{
+    if (lexer_take_word(lexer, "WHERE"))
+        return find_ids(request, lexer, ids, count, err);
+    return !lexer_take_word(lexer, "ID") || take_ids(lexer, request->arena, ids, count, err);
 }
 
 static void verdict_block(const struct replay_verdict *verdicts, size_t count, struct block *block)
@@ -167,29 +171,13 @@ static void verdict_block(const struct replay_verdict *verdicts, size_t count, s
 }
 
 static bool answer_verdicts(struct request *request, const struct replay_verdict *verdicts, size_t count,
-                            struct str name, struct err *err)
+                            struct str format, struct err *err)
 {
-    const struct output_format *format = NULL;
-    if (name.len == 0)
-        name = request->plan->output_format;
-    if (!output_format_find(name.len > 0 ? name : STR("TabSeparated"), &format, err))
-        return false;
-    struct output_info info = { .rows_read = count,
-                                .client_protocol_version = request->plan->settings.client_protocol_version };
-    struct reply_summary summary = { .read_rows = count, .result_rows = count };
     struct block block;
     verdict_block(verdicts, count, &block);
-    bool ok = output_write(format, &block, &info, &request->plan->settings.format, &request->reply.body, err);
+    bool ok = statement_answer_block(request, &block, format, err);
     block_fini(&block);
-    if (!ok)
-        return false;
-    request->reply.status = 200;
-    reply_header(&request->reply, "Content-Type", format->content_type);
-    reply_header(&request->reply, "X-ClickHouse-Format", format->header_name);
-    request_statement_headers(request);
-    reply_summary(&request->reply, &summary, request->arena);
-    request_encode_body(request);
-    return true;
+    return ok;
 }
 
 static bool dead_letters(struct request *request, struct lexer *lexer, bool drop, struct err *err)
@@ -201,7 +189,7 @@ static bool dead_letters(struct request *request, struct lexer *lexer, bool drop
     if (!lexer_take_word(lexer, "DEAD") || !lexer_take_word(lexer, "LETTERS"))
         return lexer_error(lexer, lexer_peek(lexer), "DEAD LETTERS", err);
     struct str format;
-    if (!take_ids(lexer, request->arena, &ids, &ids_count, err) || !take_format(lexer, request->arena, &format, err))
+    if (!take_letters(request, lexer, &ids, &ids_count, err) || !statement_take_format(request, lexer, &format, err))
         return false;
     bool ok = drop ? replay_drop(gateway, ids, ids_count, request->arena, &verdicts, &count, err)
                    : replay_letters(gateway, ids, ids_count, &request->cancel, request->arena, &verdicts, &count, err);
@@ -221,6 +209,8 @@ static bool is_harmless(struct lexer lexer)
             token = lexer_next(&lexer);
         return token_is_word(token, "CACHE");
     }
+    if (lexer_take_word(&lexer, "RELOAD")) /* of what does not exist here; RELOAD CONFIG is the administrator's path */
+        return lexer_take_word(&lexer, "DICTIONARIES") || lexer_take_word(&lexer, "FUNCTIONS");
     return false;
 }
 
@@ -242,7 +232,7 @@ bool system_statement_run(struct request *request, struct str statement, struct 
     if (lexer_take_word(&words, "DROP") && token_is_word(lexer_peek(&words), "DEAD"))
         return dead_letters(request, &words, true, err);
     if (is_harmless(lexer)) {
-        answer_done(request);
+        statement_done(request);
         return true;
     }
     return err_set(err, ERR_NOT_IMPLEMENTED, "This SYSTEM statement is not supported: %.*s",

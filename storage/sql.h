@@ -43,8 +43,9 @@ struct sql_session {
     const struct format_settings *settings;
     struct sql_limits limits;
     const atomic_bool *cancel; /* may be NULL; set by another thread: the statement ends with QUERY_WAS_CANCELLED */
-    const struct insert_setting *changed; /* settings of this request, for getSetting() */
-    size_t changed_count;
+    /* getSetting(): the value in force and the setting's type, as in system.settings. False: unknown. */
+    bool (*setting)(void *context, struct str name, struct str *value, struct str *type);
+    void *setting_context;
 };
 struct sql_result {
     struct arena *arena; /* holds types and names of block */

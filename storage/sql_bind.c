@@ -703,13 +703,19 @@ bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err 
     if (name == NULL || name->value.kind != SQL_TEXT)
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "the name of a setting must be a constant string",
                               err);
-    for (size_t i = session->changed_count; i-- > 0;)
-        if (str_eq(session->changed[i].name, name->value.s))
-            return set_text(r, node, session->changed[i].value);
-    for (size_t i = 0; format_setting_name(i) != NULL; i++)
-        if (str_is(name->value.s, format_setting_name(i)))
-            return set_text(r, node, format_setting_default_text(i));
-    return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "'", STR_ARG(name->value.s));
+    struct str value, type;
+    int64_t number;
+    if (session->setting == NULL || !session->setting(session->setting_context, name->value.s, &value, &type))
+        return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "'", STR_ARG(name->value.s));
+    const struct sql_result *result = r->run->result;
+    for (size_t i = 0; i < result->settings_count; i++)
+        if (str_eq(result->settings[i].name, name->value.s)) /* of the statement's own clause */
+            value = result->settings[i].value;
+    if (str_is(type, "Bool"))
+        return set_integer(r, node, TYPE_BOOL, str_is(value, "1") || str_eq_nocase(value, STR("true")));
+    if (str_is(type, "UInt64") && str_to_i64(value, &number))
+        return set_integer(r, node, TYPE_UINT64, number);
+    return set_text(r, node, value);
 }
 
 bool sql_bind_now(struct sql_resolver *r, struct sql_node *node, struct err *err)

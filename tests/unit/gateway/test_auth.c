@@ -44,30 +44,24 @@ static void without_users_this_machine_is_default(void **state)
     (void)state;
     assert_int_equal(check(&without, (struct auth_claim){ .loopback = true }, "default"), ERR_OK);
     assert_int_equal(check(&without, (struct auth_claim){ .loopback = false }, ""), ERR_AUTHENTICATION_FAILED);
-    struct auth_claim eve = { .header_user = STR("eve"), .header_user_given = true, .loopback = true };
+    struct auth_claim eve = { .header_user = STR("eve"), .loopback = true };
     assert_int_equal(check(&without, eve, ""), ERR_AUTHENTICATION_FAILED);
-    struct auth_claim wrong = { .url_password = STR("x"), .url_password_given = true, .loopback = true };
+    struct auth_claim wrong = { .url_password = STR("x"), .loopback = true };
     assert_int_equal(check(&without, wrong, ""), ERR_REQUIRED_PASSWORD);
-    struct auth_claim empty = { .url_user_given = true, .url_password_given = true, .loopback = true };
-    assert_int_equal(check(&without, empty, "default"), ERR_OK);
 }
 
 static void three_ways_lead_in(void **state)
 {
     (void)state;
-    struct auth_claim headers = {
-        .header_user = STR("agent"), .header_key = STR("secret"), .header_user_given = true, .header_key_given = true
-    };
+    struct auth_claim headers = { .header_user = STR("agent"), .header_key = STR("secret") };
     assert_int_equal(check(&with_users, headers, "agent"), ERR_OK);
     struct auth_claim basic = { .authorization = STR("Basic YWdlbnQ6c2VjcmV0"), .authorization_given = true };
     assert_int_equal(check(&with_users, basic, "agent"), ERR_OK);
     basic.authorization = STR("bAsIc YWdlbnQ6c2VjcmV0");
     assert_int_equal(check(&with_users, basic, "agent"), ERR_OK);
-    struct auth_claim url = {
-        .url_user = STR("agent"), .url_password = STR("secret"), .url_user_given = true, .url_password_given = true
-    };
+    struct auth_claim url = { .url_user = STR("agent"), .url_password = STR("secret"), .url_user_given = true };
     assert_int_equal(check(&with_users, url, "agent"), ERR_OK);
-    struct auth_claim only_password = { .url_password = STR("secret"), .url_password_given = true };
+    struct auth_claim only_password = { .url_password = STR("secret") };
     assert_int_equal(check(&with_users, only_password, "default"), ERR_OK);
 }
 
@@ -88,29 +82,26 @@ static void wrong_passwords_are_refused_by_user(void **state)
 static void ways_are_not_mixed(void **state)
 {
     (void)state;
-    struct auth_claim claim = { .header_user = STR("agent"),
-                                .header_key = STR("secret"),
-                                .header_user_given = true,
-                                .header_key_given = true,
-                                .url_user = STR("agent"),
-                                .url_user_given = true };
+    struct auth_claim claim = {
+        .header_user = STR("agent"), .header_key = STR("secret"), .url_user = STR("agent"), .url_user_given = true
+    };
     assert_int_equal(check(&with_users, claim, ""), ERR_AUTHENTICATION_FAILED);
     claim.url_user_given = false;
     claim.authorization = STR("Basic YWdlbnQ6c2VjcmV0");
     claim.authorization_given = true;
     assert_int_equal(check(&with_users, claim, ""), ERR_AUTHENTICATION_FAILED);
-    claim.header_user_given = claim.header_key_given = false;
+    claim.header_user = claim.header_key = STR_EMPTY;
     claim.url_user_given = true; /* Basic with only a user in the URL: Basic wins */
     claim.url_user = STR("default");
     assert_int_equal(check(&with_users, claim, "agent"), ERR_OK);
-    claim.url_password_given = true;
+    claim.url_password = STR("x");
     assert_int_equal(check(&with_users, claim, ""), ERR_AUTHENTICATION_FAILED);
 }
 
 static void headers_say_what_they_mean(void **state)
 {
     (void)state;
-    struct auth_claim key_alone = { .header_key = STR("secret"), .header_key_given = true };
+    struct auth_claim key_alone = { .header_key = STR("secret") };
     assert_int_equal(check(&with_users, key_alone, ""), ERR_AUTHENTICATION_FAILED);
     struct auth_claim bad = { .authorization = STR("Basic %%%"), .authorization_given = true };
     assert_int_equal(check(&with_users, bad, ""), ERR_POCO_EXCEPTION);
@@ -120,6 +111,15 @@ static void headers_say_what_they_mean(void **state)
     assert_int_equal(check(&with_users, bad, ""), ERR_AUTHENTICATION_FAILED);
     bad.authorization = STR("");
     assert_int_equal(check(&with_users, bad, ""), ERR_AUTHENTICATION_FAILED);
+}
+
+static void an_empty_name_is_refused_in_the_url_and_overlooked_in_a_header(void **state)
+{
+    (void)state;
+    struct auth_claim claim = { .header_user = STR(""), .header_key = STR(""), .loopback = true };
+    assert_int_equal(check(&without, claim, "default"), ERR_OK);
+    claim.url_user_given = true;
+    assert_int_equal(check(&without, claim, ""), ERR_AUTHENTICATION_FAILED);
 }
 
 static void grants_hold_for_their_tables(void **state)
@@ -145,6 +145,7 @@ int main(void)
         cmocka_unit_test(wrong_passwords_are_refused_by_user),
         cmocka_unit_test(ways_are_not_mixed),
         cmocka_unit_test(headers_say_what_they_mean),
+        cmocka_unit_test(an_empty_name_is_refused_in_the_url_and_overlooked_in_a_header),
         cmocka_unit_test(grants_hold_for_their_tables),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -70,7 +70,7 @@ static void parameters_and_settings_are_told_apart(void **state)
     assert_int_equal(s.params_count, 1);
     assert_true(str_is(s.params[0].name, "x") && str_is(s.params[0].value, "5"));
     assert_true(str_is(s.database, "db") && str_is(s.default_format, "JSON") && str_is(s.query_id, "q"));
-    assert_true(s.user_given && str_is(s.user, "u") && !s.password_given && s.compress && !s.decompress);
+    assert_true(s.user_given && str_is(s.user, "u") && s.password.len == 0 && s.compress && !s.decompress);
     assert_true(s.wait); /* the last one counts */
     assert_int_equal(s.limits.wait_ns_max, 10 * NS_PER_MS);
     assert_int_equal(s.limits.wait_ns_min, 10 * NS_PER_MS); /* not above the maximum */

@@ -1,0 +1,107 @@
+// The HTTP surface as clients use it: errors in the asked format, sessions, parameters, KILL, cross-origin, versions.
+import net from 'node:net'
+import { Daemon, check, equal, test, until } from './lib.mjs'
+
+const d = await Daemon.start({ args: ['--set', 'async_insert_busy_timeout_min_ms=1', '--set', 'async_insert_busy_timeout_max_ms=2'] })
+const get = (params, options = {}) => d.request({ path: '/?' + new URLSearchParams(params), ...options })
+const code = (r) => r.headers['x-clickhouse-exception-code']
+
+function raw(text) {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(d.port, '127.0.0.1')
+    let got = ''
+    socket.on('data', (part) => { got += part })
+    socket.on('close', () => resolve(got))
+    socket.on('error', reject)
+    socket.write(text)
+  })
+}
+
+await test(d, {
+  'an error names the format that was asked for': async () => {
+    for (const [query, format, type] of [
+      ['SELECT * FROM nope FORMAT JSONEachRow', 'JSONEachRow', 'application/x-ndjson'],
+      ['DESCRIBE TABLE nope FORMAT JSON SETTINGS max_threads=1', 'JSON', 'application/json'],
+      ['SELECT nope', undefined, 'text/plain'],
+      ['SELEC 1 FORMAT JSON', undefined, 'text/plain'],
+      ['SELECT 1 FORMAT nope', undefined, 'text/plain'],
+    ]) {
+      const r = await get({ query })
+      check(r.status >= 400 && r.text.startsWith(`Code: ${code(r)}. DB::Exception: `), `${query}: ${r.status} ${r.text}`)
+      equal(r.headers['x-clickhouse-format'], format, query)
+      equal(r.headers['content-type'].split(';')[0], type, query)
+    }
+    const written = await get({ query: 'SELECT nope FORMAT JSONEachRow', http_write_exception_in_output_format: 1 })
+    check(JSON.parse(written.text).exception.startsWith('Code: 47.'), written.text)
+    const document = await get({ query: 'SELECT nope FORMAT JSON', http_write_exception_in_output_format: 1 })
+    check(JSON.parse(document.text).exception.startsWith('Code: 47.'), document.text)
+  },
+
+  'a session keeps SET, USE and parameters, for its user and time': async () => {
+    await d.sql('SET max_block_size = 7, param_x = 5', { session_id: 's' })
+    await d.sql('USE system', { session_id: 's' })
+    equal(await d.sql("SELECT getSetting('max_block_size'), currentDatabase(), {x:UInt8}", { session_id: 's' }), '7\tsystem\t5\n', 'kept')
+    equal(await d.sql("SELECT getSetting('max_block_size')", { session_id: 's', max_block_size: 9 }), '9\n', 'the URL wins')
+    equal(await d.sql('SELECT currentDatabase()', { session_id: 's', database: 'default' }), 'default\n', 'the URL wins')
+    check(await d.sql("SELECT getSetting('max_block_size')") !== '7\n', 'nothing outside')
+    equal(code(await get({ query: 'SELECT 1', session_id: 'new', session_check: 1 })), '372', 'no such session')
+    await d.sql('SELECT 1', { session_id: 's', session_check: 1, close_session: 1 })
+    equal(code(await get({ query: 'SELECT 1', session_id: 's', session_check: 1 })), '372', 'closed')
+    equal(code(await get({ query: 'SELECT 1', session_id: '' })), '744', 'no id')
+    equal(code(await get({ query: 'SELECT 1', session_id: 's', session_timeout: 3601 })), '374', 'too long')
+    equal(code(await get({ query: 'SET nope = 1', session_id: 's' })), '115', 'unknown setting')
+  },
+
+  'an insert sees its session': async () => {
+    await d.sql('CREATE DATABASE other')
+    await d.sql('CREATE TABLE other.t (a UInt64, s String) ENGINE = MergeTree ORDER BY a')
+    await d.sql('USE other', { session_id: 'i' })
+    for (let i = 0; i < 3; i++) {
+      const r = await get({ query: 'INSERT INTO t FORMAT CSV', session_id: 'i', session_timeout: 10 }, { body: `${i},x\n` })
+      equal(r.status, 200, r.text)
+    }
+    equal(code(await get({ query: 'INSERT INTO t FORMAT CSV', session_timeout: 10 }, { body: '1,x\n' })), '60', 'without it there is no such table')
+    equal(await d.sql('SELECT count() FROM other.t'), '3\n', 'rows')
+  },
+
+  'parameters fill VALUES': async () => {
+    const params = { param_a: 10, param_s: "it's\\t{a:UInt64}", database: 'other' }
+    await d.sql('INSERT INTO t VALUES ({a:UInt64}, {s:String})', params)
+    equal(await d.sql('SELECT s FROM other.t WHERE a = 10'), "it\\'s\\t{a:UInt64}\n", 'row')
+    equal(code(await get({ ...params, param_a: 'ten' }, { body: 'INSERT INTO t VALUES ({a:UInt64}, {s:String})' })), '457', 'no number')
+    equal(code(await get({ database: 'other' }, { body: 'INSERT INTO t VALUES ({a:UInt64}, 1)' })), '456', 'not given')
+  },
+
+  'KILL QUERY ends a statement, and only the one that is meant': async () => {
+    const slow = get({ query_id: 'slow' }, { body: 'SELECT count() FROM numbers(300000000) WHERE number % 7 = 3' })
+    await until(async () => (await d.sql("SELECT count() FROM system.processes WHERE query_id = 'slow'")) === '1\n', 'it runs')
+    equal(code(await get({ query_id: 'slow' }, { body: 'SELECT 1' })), '216', 'an id runs once')
+    equal(await d.sql("KILL QUERY WHERE query_id = 'other'"), '', 'nothing to kill')
+    const killed = await d.sql("KILL QUERY WHERE query_id = 'slow' SYNC FORMAT JSONEachRow")
+    equal(JSON.parse(killed).kill_status, 'finished', killed)
+    equal(code(await slow), '394', 'cancelled')
+  },
+
+  'other origins may read what they have to': async () => {
+    const r = await get({ query: 'SELECT 1', add_http_cors_header: 1 }, { headers: { Origin: 'http://a' } })
+    equal(r.headers['access-control-allow-origin'], '*', 'origin')
+    check(r.headers['access-control-expose-headers'].includes('X-ClickHouse-Summary'), 'exposed')
+    equal((await d.request({ method: 'OPTIONS' })).status, 204, 'OPTIONS')
+    equal((await d.request({ method: 'OPTIONS', path: '/ping' })).status, 501, 'elsewhere')
+  },
+
+  'connections live as long as was asked': async () => {
+    const old = await raw('GET /?query=SELECT+1 HTTP/1.0\r\n\r\n')
+    check(old.startsWith('HTTP/1.0 200') && !/^transfer-encoding/im.test(old) && !/^keep-alive/im.test(old), old)
+    const close = await raw('GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    check(/^connection: close/im.test(close) && !/^keep-alive/im.test(close), close)
+    const both = await raw('GET /ping HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /ping HTTP/1.0\r\n\r\n')
+    equal(both.match(/HTTP\/1\.0 200/g)?.length, 2, both)
+  },
+
+  'settings without a meaning here are checked all the same': async () => {
+    for (const [setting, want] of [['join_use_nulls=2', '467'], ['max_threads=many', '27'], ['max_rows_to_read=-1', '72'],
+      ['max_threads=', '32'], ['totals_auto_threshold=x', '72'], ['nope=1', '115'], ['max_threads=auto', undefined]])
+      equal(code(await d.request({ path: `/?${setting}`, body: 'SELECT 1' })), want, setting)
+  },
+})
