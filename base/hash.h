@@ -10,6 +10,19 @@
 struct hash128 {
     uint64_t lo, hi;
 };
+/* Modulo 2^128. */
+static inline struct hash128 hash128_add(struct hash128 a, struct hash128 b)
+{
+    struct hash128 sum = { .lo = a.lo + b.lo, .hi = a.hi + b.hi };
+    sum.hi += sum.lo < a.lo;
+    return sum;
+}
+static inline struct hash128 hash128_sub(struct hash128 a, struct hash128 b)
+{
+    struct hash128 rest = { .lo = a.lo - b.lo, .hi = a.hi - b.hi };
+    rest.hi -= a.lo < b.lo;
+    return rest;
+}
 static inline bool hash128_eq(struct hash128 a, struct hash128 b)
 {
     return a.lo == b.lo && a.hi == b.hi;

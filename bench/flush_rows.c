@@ -302,7 +302,9 @@ static void flush_once(struct flush *f, size_t count, enum mode mode, struct mea
         parse(f, &block, lines_from(first + i * rows_each, rows_each), wall_ns);
     }
     add_since(&m->parse, from);
-    must_work(table_insert(f->table, f->schema, &block, members, members_count, &err), "table_insert", &err);
+    must_work(
+        table_insert(f->table, f->schema, &block, members, members_count, &(struct table_insert_options){ 0 }, &err),
+        "table_insert", &err);
     add_since(&m->total, from);
     m->disk.cpu_ns += disk.all.cpu_ns;
     m->disk.wall_ns += disk.all.wall_ns;

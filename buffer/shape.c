@@ -178,6 +178,7 @@ bool shape_new(const struct shape_spec *spec, struct shape **out, struct err *er
     shape->format = spec->format;
     shape->deduplicate = spec->deduplicate;
     shape->limits = spec->limits;
+    shape->storing = spec->storing;
     keep_settings(shape, arena, spec);
     if (!apply_settings(shape, err)) {
         shape_unref(shape);

@@ -22,6 +22,14 @@ struct shape_limits {
     uint64_t wait_ns_min, wait_ns_max; /* async_insert_busy_timeout_min_ms, _max_ms */
     bool adaptive;                     /* async_insert_use_adaptive_busy_timeout */
 };
+/* How a store writes the rows; ClickHouse's settings. Zeroed: as the table has it. */
+struct shape_storing {
+    bool keep_all_rows;                      /* optimize_on_insert = 0 */
+    bool any_partitions;                     /* throw_on_max_partitions_per_insert_block = 0 */
+    bool partitions_given;                   /* partitions_max counts */
+    uint64_t partitions_max;                 /* max_partitions_per_insert_block; 0: no limit */
+    uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
+};
 struct shape {
     struct str key; /* canonical bytes; equal keys = equal shapes */
     struct str database, table;
@@ -32,10 +40,11 @@ struct shape {
     const struct shape_setting *settings; /* sorted by name; defaults left out */
     size_t settings_count;
     struct format_settings format_settings; /* made from settings */
-    bool deduplicate;                       /* deduplicate_insert and window: content identity allowed */
+    bool deduplicate;                       /* deduplicate_insert: an identity may make it a duplicate */
     struct shape_limits limits;
-    struct str query; /* canonical statement without data, for system tables and letters */
-    int refs;         /* atomic */
+    struct shape_storing storing; /* made from settings by whoever made the shape */
+    struct str query;             /* canonical statement without data, for system tables and letters */
+    int refs;                     /* atomic */
 };
 
 struct shape_spec { /* borrowed; shape_new copies */
@@ -47,6 +56,7 @@ struct shape_spec { /* borrowed; shape_new copies */
     size_t settings_count;
     bool deduplicate;
     struct shape_limits limits;
+    struct shape_storing storing;
 };
 /* Errors: those of format_settings_set. */
 must_use bool shape_new(const struct shape_spec *spec, struct shape **shape, struct err *err);

@@ -1,14 +1,15 @@
-/* block_hash.c: one number for a multiset of rows.
+/* block_hash.c: one number for a multiset of rows, and one for a list of them.
  *
  * Each row is written out (per column: a flag where it can be NULL, then the cell, strings and lists with their length
- * before them), hashed, and the hashes are added: the order of rows does not matter, every row's bytes do. */
+ * before them), hashed, and the hashes are added: the order of rows does not matter, every row's bytes do. The identity
+ * of an insert's content is made the other way round, column by column, so there the order matters. */
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "format/block.h"
 #include "format/parquet.h"
 
-enum { ROW_BYTES_FIRST = 1024 };
+enum { ROW_BYTES_FIRST = 1024, CHUNK_BYTES = 64 * 1024 };
 
 struct row_bytes {
     uint8_t *start, *at, *end;
@@ -80,16 +81,57 @@ static void add_cell(struct row_bytes *out, const struct column *c, size_t row)
             add_cell(out, &c->children[i], (size_t)at);
 }
 
+static struct hash128 hash_of(const struct row_bytes *row)
+{
+    return hash128(str_make(row->start, (size_t)(row->at - row->start)));
+}
+
+static struct hash128 hash_row(const struct block *block, size_t i, struct row_bytes *row)
+{
+    row->at = row->start;
+    for (size_t k = 0; k < block->columns_count; k++)
+        add_cell(row, &block->columns[k], i);
+    return hash_of(row);
+}
+
+struct hash128 block_row_hash(const struct block *block, size_t i)
+{
+    struct row_bytes row = { 0 };
+    grow(&row, ROW_BYTES_FIRST);
+    struct hash128 hash = hash_row(block, i, &row);
+    free(row.start);
+    return hash;
+}
+
+/* Chunks are hashed in a chain: each begins with the hash of those before it. */
+struct hash128 block_content_hash(const struct block *block, const size_t *columns, size_t columns_count, size_t from,
+                                  size_t rows)
+{
+    struct row_bytes chunk = { 0 };
+    uint64_t count = rows;
+    grow(&chunk, CHUNK_BYTES);
+    put(&chunk, &count, sizeof(count));
+    for (size_t k = 0; k < columns_count; k++)
+        for (size_t i = from; i < from + rows; i++) {
+            add_cell(&chunk, &block->columns[columns[k]], i);
+            if ((size_t)(chunk.at - chunk.start) < CHUNK_BYTES)
+                continue;
+            struct hash128 hash = hash_of(&chunk);
+            chunk.at = chunk.start;
+            put(&chunk, &hash, sizeof(hash));
+        }
+    struct hash128 hash = hash_of(&chunk);
+    free(chunk.start);
+    return hash;
+}
+
 struct hash128 block_row_hash_sum(const struct block *block)
 {
     struct hash128 sum = { 0, 0 };
     struct row_bytes row = { 0 };
     grow(&row, ROW_BYTES_FIRST);
     for (size_t i = 0; i < block->rows; i++) {
-        row.at = row.start;
-        for (size_t k = 0; k < block->columns_count; k++)
-            add_cell(&row, &block->columns[k], i);
-        struct hash128 hash = hash128(str_make(row.start, (size_t)(row.at - row.start)));
+        struct hash128 hash = hash_row(block, i, &row);
         sum.lo += hash.lo;
         sum.hi += hash.hi + (sum.lo < hash.lo);
     }

@@ -346,6 +346,35 @@ static bool fill_expressions(struct row_parser *p, size_t missing)
     return true;
 }
 
+static bool is_time(const struct type *type)
+{
+    return type->kind == TYPE_DATE || type->kind == TYPE_DATE32 || type->kind == TYPE_DATETIME ||
+           type->kind == TYPE_DATETIME64;
+}
+
+/* Did the row bring a time? The column that did last time is asked first. */
+static bool brought_time(struct row_parser *p)
+{
+    const struct rows_target *t = p->target;
+    if (p->state[p->time_column] == CELL_READ)
+        return true;
+    for (size_t i = 0; i < t->columns_count; i++)
+        if (p->state[t->columns[i]] == CELL_READ && is_time(t->schema->columns[t->columns[i]].type)) {
+            p->time_column = t->columns[i];
+            return true;
+        }
+    return false;
+}
+
+static void find_time_column(struct row_parser *p)
+{
+    const struct rows_target *t = p->target;
+    for (size_t i = 0; i < t->columns_count && !p->report->own_time; i++) {
+        p->time_column = t->columns[i];
+        p->report->own_time = is_time(t->schema->columns[t->columns[i]].type);
+    }
+}
+
 static bool finish_row(struct row_parser *p)
 {
     size_t count = p->target->schema->columns_count, expressions = 0;
@@ -359,6 +388,8 @@ static bool finish_row(struct row_parser *p)
         else
             fill_plain(p, i);
     }
+    if (p->report->own_time)
+        p->report->own_time = brought_time(p);
     return fill_expressions(p, expressions) && (!p->has_nested || check_sisters(p));
 }
 
@@ -482,6 +513,7 @@ bool rows_parse(const struct row_format *format, struct str body, const struct r
         bytes[count + target->columns[i]] = CELL_OMITTED;
     p.state_new = bytes + count;
     p.has_nested = has_nested(target->schema);
+    find_time_column(&p);
     ok = text_reader_init(&p.r, body, target->settings, target->wall_ns, err) && parse_rows(&p);
     if (ok) {
         report->rows = p.row - rows_before;

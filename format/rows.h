@@ -40,6 +40,7 @@ struct rows_report {
     uint64_t rows_skipped;   /* in error, within the tolerance of allow_errors_* */
     uint64_t fields_skipped; /* unknown fields that were dropped */
     bool used_volatile;      /* a DEFAULT that differs each time filled a cell */
+    bool own_time;           /* each row brought a Date or DateTime of its own */
     uint64_t error_row;      /* from 1; 0 when unknown */
     char error_column[64];   /* "" when unknown */
 };

@@ -52,6 +52,7 @@ struct row_parser {
     const uint8_t *state_new; /* at the start of a row */
     size_t filled;            /* columns with CELL_READ */
     int column;               /* being read, or -1; for errors */
+    size_t time_column;       /* of a Date or DateTime, while report->own_time */
     bool has_nested;          /* columns that are arrays of a Nested: to be of one length */
     struct row_names names;
     /* formats with names (rows_fields.c): column of the schema for each field of a row, or FIELD_UNKNOWN */

@@ -177,7 +177,8 @@ static bool shape_make(struct plan *plan, const struct insert_head *head, struct
                                .settings = matter,
                                .settings_count = count,
                                .deduplicate = settings_request_deduplicates(settings),
-                               .limits = settings->limits };
+                               .limits = settings->limits,
+                               .storing = settings->storing };
     if (!settings->async_insert) { /* not to wait for company: due with its first insert, apart from those that wait */
         spec.limits.inserts_max = 1;
         matter[spec.settings_count++] = (struct shape_setting){ STR("async_insert"), STR("0") };
@@ -240,8 +241,15 @@ bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct st
     struct plan *plan = plan_new(from->generation);
     struct insert_head head = { 0 };
     settings_copy(plan, from);
-    if (!insert_head_parse(text, plan->settings.params, plan->settings.params_count, plan->arena, &head, err))
+    struct str statement = str_sub(text, 0, (size_t)MIN(plan->settings.max_query_size, (uint64_t)text.len));
+    if (!insert_head_parse(statement, plan->settings.params, plan->settings.params_count, plan->arena, &head, err)) {
+        if (err->code == ERR_SYNTAX_ERROR && statement.len < text.len)
+            err_set(err, ERR_SYNTAX_ERROR,
+                    "Max query size exceeded (can be increased with the `max_query_size` setting): the statement does "
+                    "not end within %zu bytes",
+                    statement.len);
         goto failed;
+    }
     if (head.is_select) {
         err_set(err, ERR_NOT_IMPLEMENTED, "INSERT ... SELECT is not supported");
         goto failed;

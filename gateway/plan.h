@@ -42,8 +42,9 @@ void plans_free(struct plans *plans); /* NULL is fine */
  * request->authenticated says how far an error came. Errors: those of auth_check and of settings, UNKNOWN_DATABASE; of
  * plan_for_insert where the URL holds a whole INSERT. */
 must_use bool plan_find(struct plans *plans, struct request *request, struct err *err);
-/* The plan of an INSERT whose statement is the start of text, made from a plan without shape. *data_offset: where the
- * data starts. Errors: SYNTAX_ERROR, UNKNOWN_TABLE, NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_FORMAT, ACCESS_DENIED, settings.
+/* The plan of an INSERT whose statement is the start of text (of its first max_query_size bytes), made from a plan
+ * without shape. *data_offset: where the data starts. Errors: SYNTAX_ERROR, UNKNOWN_TABLE, NO_SUCH_COLUMN_IN_TABLE,
+ * UNKNOWN_FORMAT, ACCESS_DENIED, settings.
  */
 must_use bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct str text, struct plan **plan,
                               size_t *data_offset, struct err *err);

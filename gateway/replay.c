@@ -103,8 +103,11 @@ static bool letter_shape(struct gateway *gateway, const struct letter *letter, s
         !columns_read(letter->columns, arena, &columns, &columns_count, err))
         return false;
     struct shape_setting *kept = ARENA_ARRAY(arena, struct shape_setting, letter->settings_count + 1);
-    for (size_t i = 0; i < letter->settings_count; i++)
+    for (size_t i = 0; i < letter->settings_count; i++) {
         kept[i] = (struct shape_setting){ letter->settings[i].name, letter->settings[i].value };
+        if (!settings_request_apply(&settings, kept[i].name, kept[i].value, err))
+            return false;
+    }
     struct shape_spec spec = { .database = letter->database,
                                .table = letter->table,
                                .user = letter->user,
@@ -114,7 +117,8 @@ static bool letter_shape(struct gateway *gateway, const struct letter *letter, s
                                .settings = kept,
                                .settings_count = letter->settings_count,
                                .deduplicate = true,
-                               .limits = settings.limits };
+                               .limits = settings.limits,
+                               .storing = settings.storing };
     return shape_new(&spec, shape, err);
 }
 

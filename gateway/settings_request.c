@@ -57,7 +57,11 @@ static const struct own_setting own_settings[] = {
     { "max_result_rows", KIND_UINT, AT(max_result_rows) },
     { "max_result_bytes", KIND_UINT, AT(max_result_bytes) },
     { "max_execution_time", KIND_SECONDS, AT(max_execution_ns) },
-    { "max_partitions_per_insert_block", KIND_UINT, AT(max_partitions) },
+    { "max_partitions_per_insert_block", KIND_UINT, AT(storing.partitions_max) },
+    { "throw_on_max_partitions_per_insert_block", KIND_BOOL, AT(throw_on_partitions) },
+    { "optimize_on_insert", KIND_BOOL, AT(optimize_on_insert) },
+    { "parts_to_delay_insert", KIND_UINT, AT(storing.parts_to_delay) },
+    { "parts_to_throw_insert", KIND_UINT, AT(storing.parts_to_throw) },
     { "enable_http_compression", KIND_BOOL, AT(http_compression) },
     { "http_native_compression_disable_checksumming_on_decompress", KIND_BOOL, AT(skip_checksums) },
     { "http_write_exception_in_output_format", KIND_BOOL, AT(exception_in_output) },
@@ -86,7 +90,8 @@ void settings_request_init(struct settings_request *s, const struct config *conf
         .decrease_rate = 0.2,
         .max_query_size = 262144,
         .max_insert_block_size = 1048449,
-        .max_partitions = 100,
+        .throw_on_partitions = true,
+        .optimize_on_insert = true,
         .http_compression = true,
         .format = *format_settings_default(),
     };
@@ -452,11 +457,23 @@ static bool check_ignored(const struct engine_setting *setting, struct str value
     return true; /* texts, and words that only the engine knows */
 }
 
+static void settle_storing(struct settings_request *s, struct str name)
+{
+    s->storing.any_partitions = !s->throw_on_partitions;
+    s->storing.keep_all_rows = !s->optimize_on_insert;
+    if (str_is(name, "max_partitions_per_insert_block"))
+        s->storing.partitions_given = true;
+}
+
 bool settings_request_apply(struct settings_request *s, struct str name, struct str value, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_COUNT(own_settings); i++) {
-        if (str_is(name, own_settings[i].name))
-            return apply_own(s, &own_settings[i], value, err);
+        if (!str_is(name, own_settings[i].name))
+            continue;
+        if (!apply_own(s, &own_settings[i], value, err))
+            return false;
+        settle_storing(s, name);
+        return true;
     }
     switch (format_settings_set(&s->format, name, value, err)) {
     case FORMAT_SETTING_SET:
@@ -470,8 +487,22 @@ bool settings_request_apply(struct settings_request *s, struct str name, struct 
     return setting == NULL ? unknown_setting(name, err) : check_ignored(setting, value, err);
 }
 
-static bool check_together(const struct settings_request *s, struct err *err)
+static bool asks_for_async(const struct settings_request *s)
 {
+    bool asked = false;
+    for (size_t i = 0; i < s->settings_count; i++)
+        if (str_is(s->settings[i].name, "async_insert"))
+            asked = s->async_insert;
+    return asked;
+}
+
+/* A time of 0 is refused where the sender asks for the queue; where the queue is only our default it asks for none. */
+static bool check_together(struct settings_request *s, struct err *err)
+{
+    if (s->limits.wait_ns_max == 0 && !asks_for_async(s))
+        s->async_insert = false;
+    if (!s->async_insert)
+        return true;
     if (s->limits.wait_ns_max == 0)
         return err_set(err, ERR_INVALID_SETTING_VALUE, "Setting 'async_insert_busy_timeout_max_ms' can't be zero");
     if (s->limits.adaptive && !(s->increase_rate > 0))

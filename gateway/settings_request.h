@@ -46,7 +46,8 @@ struct settings_request {
     struct str token, log_comment;
     enum ack_level ack; /* sluice_ack; ACK_NONE when not given */
     uint64_t readonly, max_query_size, max_insert_block_size, max_result_rows, max_result_bytes, max_execution_ns;
-    uint64_t max_partitions;
+    struct shape_storing storing;
+    bool throw_on_partitions, optimize_on_insert;
     bool http_compression, skip_checksums, exception_in_output, cors;
     struct format_settings format;
 };

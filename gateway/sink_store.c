@@ -19,6 +19,7 @@ struct sink_store {
 /* What one write works on. */
 struct work {
     struct table *table;
+    const struct table_def *def; /* of this moment */
     struct schema *schema;
     size_t *columns, columns_count;
     struct block block;
@@ -64,13 +65,32 @@ static void block_start(struct work *work)
     }
 }
 
-static void add_member(struct work *work, struct insert *insert, size_t row_first, uint64_t rows)
+/* Without a token the values are the identity of an insert whose rows have a time of their own, or of any where the
+ * table's creator set the window: two bare events without a time are two events. What would not give the same rows
+ * again (now(), ...) is never the same. */
+static bool content_counts(const struct table_def *def, const struct rows_report *report)
+{
+    return def->settings.non_replicated_deduplication_window > 0 && !report->used_volatile &&
+           (report->own_time || def->settings.deduplication_window_given);
+}
+
+static void add_member(struct work *work, const struct shape *shape, struct insert *insert, size_t row_first,
+                       const struct rows_report *report)
 {
     struct table_member *member = &work->members[work->members_count];
-    *member = (struct table_member){ .row_first = row_first, .rows = (size_t)rows };
-    if (insert->token_given)
-        member->token = str_of(insert->token);
+    *member =
+        (struct table_member){ .row_first = row_first, .rows = (size_t)report->rows, .differs = report->used_volatile };
     work->inserts[work->members_count++] = insert;
+    if (!shape->deduplicate)
+        return;
+    const struct table_def *def = work->def;
+    if (insert->token_given) {
+        member->token = str_of(insert->token);
+    } else if (content_counts(def, report)) {
+        member->content_known = true;
+        member->content =
+            block_content_hash(&work->block, def->stored_columns, def->stored->columns_count, row_first, member->rows);
+    }
 }
 
 static void parse_insert(struct sink_store *store, struct work *work, const struct shape *shape, struct insert *insert)
@@ -94,7 +114,7 @@ static void parse_insert(struct sink_store *store, struct work *work, const stru
         insert->outcome = INSERT_STORED; /* nothing to store is stored at once */
         return;
     }
-    add_member(work, insert, row_first, report.rows);
+    add_member(work, shape, insert, row_first, &report);
 }
 
 static void delay(struct sink_store *store, uint64_t delay_ns)
@@ -120,16 +140,23 @@ static void verdicts(const struct work *work)
     }
 }
 
-static bool store_members(struct sink_store *store, struct work *work, struct err *err)
+static bool store_members(struct sink_store *store, struct work *work, const struct shape *shape, struct err *err)
 {
+    const struct shape_storing *storing = &shape->storing;
+    struct table_insert_options options = { .keep_all_rows = storing->keep_all_rows,
+                                            .any_partitions = storing->any_partitions,
+                                            .partitions_given = storing->partitions_given,
+                                            .partitions_max = storing->partitions_max,
+                                            .parts_to_delay = storing->parts_to_delay,
+                                            .parts_to_throw = storing->parts_to_throw };
     uint64_t delay_ns = 0;
     if (work->members_count == 0)
         return true;
-    if (!table_check_parts(work->table, &delay_ns, err))
+    if (!table_check_parts(work->table, &options, &delay_ns, err))
         return false;
     if (delay_ns > 0)
         delay(store, delay_ns);
-    if (!table_insert(work->table, work->schema, &work->block, work->members, work->members_count, err))
+    if (!table_insert(work->table, work->schema, &work->block, work->members, work->members_count, &options, err))
         return false;
     verdicts(work);
     return true;
@@ -145,7 +172,8 @@ static bool sink_store_write(struct sink *sink, struct batch *batch, struct err 
     reset(batch);
     if (!store_table(store->store, shape->database, shape->table, &work.table, &problem))
         return refuse_all(batch, &problem);
-    work.schema = schema_ref(table_def(work.table)->schema);
+    work.def = table_def(work.table);
+    work.schema = schema_ref(work.def->schema);
     work.columns = mem_alloc((work.schema->columns_count + 1) * sizeof(work.columns[0]));
     work.members = mem_zalloc(batch->inserts_count * sizeof(work.members[0]));
     work.inserts = mem_zalloc(batch->inserts_count * sizeof(struct insert *));
@@ -155,7 +183,7 @@ static bool sink_store_write(struct sink *sink, struct batch *batch, struct err 
                              &work.columns_count, &problem)) {
         LIST_EACH (node, &batch->inserts)
             parse_insert(store, &work, shape, LIST_ENTRY(node, struct insert, link));
-        ok = store_members(store, &work, err);
+        ok = store_members(store, &work, shape, err);
     } else {
         ok = refuse_all(batch, &problem);
     }

@@ -113,6 +113,15 @@ static bool first_word_is(struct str statement, const char *word)
     return token_is_word(token, word);
 }
 
+/* SYSTEM STOP | START MERGES: a statement of the store. */
+static bool is_about_merges(struct str statement)
+{
+    struct lexer lexer;
+    lexer_init(&lexer, statement);
+    return lexer_take_word(&lexer, "SYSTEM") && (lexer_take_word(&lexer, "STOP") || lexer_take_word(&lexer, "START")) &&
+           lexer_take_word(&lexer, "MERGES");
+}
+
 static bool reads_only(struct str statement)
 {
     static const char *const words[] = { "SELECT",  "WITH", "SHOW", "DESCRIBE", "DESC",  "EXISTS",
@@ -362,7 +371,7 @@ static bool run(struct request *request, struct str statement, struct err *err)
     bool mine = false;
     if (!access_check(request, statement, err))
         return false;
-    if (first_word_is(statement, "SYSTEM"))
+    if (first_word_is(statement, "SYSTEM") && !is_about_merges(statement))
         return system_statement_run(request, statement, err);
     if (first_word_is(statement, "KILL"))
         return kill_statement_run(request, statement, err);

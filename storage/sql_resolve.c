@@ -212,17 +212,24 @@ void sql_node_set_column(const struct sql_select *select, struct sql_node *node,
             node->qualified |= str_eq(before->columns[i].name, c->name);
 }
 
-/* An ALIAS column of a table: its expression, over that table. */
-static bool alias_column(struct sql_resolver *r, struct sql_node *node, struct str text, struct err *err)
+/* An ALIAS column of a table: its expression, over that table, as the type it was declared with. */
+static bool alias_column(struct sql_resolver *r, struct sql_node *node, const struct sql_column *column,
+                         struct err *err)
 {
     struct sql_node *expression;
-    if (!sql_parse_expression(text, r->arena, &expression, err) || !sql_enter_node(r, err))
+    if (!sql_parse_expression(column->alias_text, r->arena, &expression, err) || !sql_enter_node(r, err))
         return false;
     bool ok = sql_resolve_node(r, expression, err);
+    if (ok && !type_eq(expression->type, column->type)) {
+        struct sql_value text = sql_text(column->type->text);
+        struct sql_node *args[] = { expression, sql_node_literal(r, type_of_kind(TYPE_STRING), &text) };
+        expression = sql_node_call(r, "CAST", args, ARRAY_COUNT(args), node->offset);
+        ok = sql_resolve_node(r, expression, err);
+    }
     r->depth--;
     node->emit = SQL_EMIT_NODE;
     node->target = expression;
-    node->type = expression->type;
+    node->type = column->type;
     return ok;
 }
 
@@ -240,7 +247,7 @@ static bool bind_column(struct sql_resolver *r, struct sql_node *node, struct sq
         return sub_columns(r, node, base, taken, err);
     }
     if (c->alias_text.len != 0)
-        return alias_column(r, node, c->alias_text, err);
+        return alias_column(r, node, c, err);
     sql_node_set_column(r->select, node, table, column);
     return true;
 }

@@ -484,11 +484,14 @@ static uint64_t fullest_partition(const struct part_set *set, uint64_t *bytes)
     return most;
 }
 
-static bool check_set(struct table *t, const struct part_set *set, uint64_t *delay_ns, struct err *err)
+static bool check_set(struct table *t, const struct part_set *set, const struct table_insert_options *options,
+                      uint64_t *delay_ns, struct err *err)
 {
     const struct table_def *def = table_def(t);
     const struct table_settings *s = &def->settings;
     uint64_t bytes = 0, most = 0;
+    uint64_t delay = options->parts_to_delay > 0 ? options->parts_to_delay : s->parts_to_delay_insert;
+    uint64_t throw = options->parts_to_throw > 0 ? options->parts_to_throw : s->parts_to_throw_insert;
     *delay_ns = 0;
     if (s->max_bytes > 0 && set->bytes >= s->max_bytes)
         return err_set(err, ERR_NOT_ENOUGH_SPACE, "table %s holds %llu bytes, its max_bytes is %llu", t->full_name,
@@ -498,24 +501,22 @@ static bool check_set(struct table *t, const struct part_set *set, uint64_t *del
                        "Too many parts (%zu) in all partitions in total in table '%s'. The threshold can be modified "
                        "with 'max_parts_in_total' setting in the table's definition",
                        set->count, t->full_name);
-    if (set->count < MIN(s->parts_to_delay_insert, s->parts_to_throw_insert))
+    if (set->count < MIN(delay, throw))
         return true;
     most = fullest_partition(set, &bytes);
     if (most == 0 ||
         (s->max_avg_part_size_for_too_many_parts > 0 && bytes / most > s->max_avg_part_size_for_too_many_parts))
         return true;
-    if (s->parts_to_throw_insert > 0 && most >= s->parts_to_throw_insert)
+    if (throw > 0 && most >= throw)
         return err_set(
             err, ERR_TOO_MANY_PARTS,
             "Too many parts (%llu with average size of %llu bytes) in table '%s (%s)'. Merges are processing "
             "significantly slower than inserts",
             (unsigned long long)most, (unsigned long long)(bytes / most), t->full_name, def->uuid);
-    if (s->parts_to_delay_insert == 0 || most < s->parts_to_delay_insert)
+    if (delay == 0 || most < delay)
         return true;
-    double over = (double)(most - s->parts_to_delay_insert + 1);
-    double room = s->parts_to_throw_insert > s->parts_to_delay_insert
-                      ? (double)(s->parts_to_throw_insert - s->parts_to_delay_insert)
-                      : 1;
+    double over = (double)(most - delay + 1);
+    double room = throw > delay ? (double)(throw -delay) : 1;
     double share = over / room > 1 ? 1 : over / room;
     uint64_t longest_s = MIN(MAX(s->max_delay_to_insert, 1), 3600);
     uint64_t ms = (uint64_t)(1000.0 * (double)longest_s * share);
@@ -523,10 +524,10 @@ static bool check_set(struct table *t, const struct part_set *set, uint64_t *del
     return true;
 }
 
-bool table_check_parts(struct table *t, uint64_t *delay_ns, struct err *err)
+bool table_check_parts(struct table *t, const struct table_insert_options *options, uint64_t *delay_ns, struct err *err)
 {
     struct part_set *set = table_snapshot(t);
-    bool ok = check_set(t, set, delay_ns, err);
+    bool ok = check_set(t, set, options, delay_ns, err);
     part_set_unref(set);
     return ok;
 }

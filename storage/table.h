@@ -30,6 +30,7 @@ struct table_member {
     struct str token;       /* explicit token; empty without */
     struct hash128 content; /* hash of its values, where content_known */
     bool content_known;
+    bool differs; /* it would not give these rows a second time: a default like now() was taken */
     /* set by table_insert */
     bool duplicate; /* known identity: its rows were dropped, which is success */
     bool failed;    /* err says why; none of its rows was stored */
@@ -37,20 +38,30 @@ struct table_member {
     uint64_t rows_written;
 };
 
+/* What the inserts' own settings say; zeroed: as the table has it. */
+struct table_insert_options {
+    bool keep_all_rows;                      /* optimize_on_insert = 0 */
+    bool any_partitions;                     /* throw_on_max_partitions_per_insert_block = 0 */
+    bool partitions_given;                   /* partitions_max counts */
+    uint64_t partitions_max;                 /* max_partitions_per_insert_block; 0: no limit */
+    uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
+};
+
 /* Stores the rows of all members that do not fail: drops duplicates by token (also among the members), checks partition
- * limits per member, splits by partition, sorts, writes one part per partition, commits. When it returns true the rows
+ * limits per member, splits by partition, sorts, writes one part per partition, commits. A token names the insert among
+ * those that go to the same partitions, as in the engine. When it returns true the rows
  * of every member that neither failed nor was a duplicate are in synced parts and visible to new snapshots. False:
  * nothing of this call is or will be visible, or err's verdict is ERR_UNKNOWN. schema is one that table_def() gave;
  * block's columns are its columns, of which ALIAS and EPHEMERAL ones are not looked at. Two inserts with one token: the
  * second waits for the first one's fate. Errors: TOO_MANY_PARTS, NOT_ENOUGH_SPACE, TABLE_IS_DROPPED (or renamed: look
  * it up again), TABLE_IS_READ_ONLY (a directory sync failed; until one works), disk errors. */
 must_use bool table_insert(struct table *table, const struct schema *schema, struct block *block,
-                           struct table_member *members, size_t members_count, struct err *err);
+                           struct table_member *members, size_t members_count,
+                           const struct table_insert_options *options, struct err *err);
 
-/* True when the token is known now: an answer before any work. */
-bool table_knows_token(struct table *table, struct str token);
 /* How long an insert has to be delayed for the number of parts, or TOO_MANY_PARTS. */
-must_use bool table_check_parts(struct table *table, uint64_t *delay_ns, struct err *err);
+must_use bool table_check_parts(struct table *table, const struct table_insert_options *options, uint64_t *delay_ns,
+                                struct err *err);
 
 /* A frozen set of the active parts. Release with part_set_unref. */
 struct part_set *table_snapshot(struct table *table);

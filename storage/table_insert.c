@@ -27,6 +27,7 @@ struct piece { /* what goes to one partition */
 struct flush {
     struct table *table;
     const struct table_def *def;
+    const struct table_insert_options *options;
     struct block view; /* the stored columns of the caller's block, lent */
     struct table_member *members;
     size_t members_count;
@@ -34,7 +35,8 @@ struct flush {
     size_t *claim_members;
     size_t claims_count;
     bool claimed;
-    uint32_t *partition_of; /* of each row */
+    uint32_t *partition_of;         /* of each row */
+    struct hash128 *partitions_sum; /* of each member: of the ids of the partitions it goes to */
     struct partition_key *keys;
     size_t keys_count;
     struct piece *pieces;
@@ -59,23 +61,35 @@ static const struct table_def *def_of(struct table *t, const struct schema *sche
     return found;
 }
 
-static struct hash128 identity_of(const struct table_def *def, struct str token)
+/* Of the names of the partitions in any order; zero without a partition key. */
+static struct hash128 partition_hash(const struct flush *f, size_t key)
 {
+    return f->def->partition == NULL ? (struct hash128){ 0, 0 } : hash128(str_of(f->keys[key].id));
+}
+
+/* A token counts among the inserts that go to the same partitions. Where the rows are not the same each time, nor are
+ * the partitions: then the token stands alone. */
+static struct hash128 token_identity(const struct flush *f, size_t index)
+{
+    const struct table_member *member = &f->members[index];
+    struct hash128 partitions = member->differs ? (struct hash128){ 0, 0 } : f->partitions_sum[index];
     struct strbuf text = { 0 };
-    strbuf_add_text(&text, def->uuid);
+    strbuf_add_text(&text, f->def->uuid);
     strbuf_add_char(&text, 0);
-    strbuf_add(&text, token);
+    strbuf_add_bytes(&text, &partitions, sizeof partitions);
+    strbuf_add(&text, member->token);
     struct hash128 identity = hash128(strbuf_view(&text));
     strbuf_fini(&text);
     return identity;
 }
 
 /* A token names the insert; without one its content does, where the caller says so. */
-static bool member_identity(const struct table_def *def, const struct table_member *member, struct token_claim *claim)
+static bool member_identity(const struct flush *f, size_t index, struct token_claim *claim)
 {
+    const struct table_member *member = &f->members[index];
     *claim = (struct token_claim){ 0 };
     if (member->token.len > 0) {
-        claim->identity = identity_of(def, member->token);
+        claim->identity = token_identity(f, index);
         claim->kind = DEDUP_TOKEN;
         return true;
     }
@@ -84,25 +98,31 @@ static bool member_identity(const struct table_def *def, const struct table_memb
     return member->content_known;
 }
 
-bool table_knows_token(struct table *t, struct str token)
+static uint64_t partitions_max(const struct flush *f)
 {
-    return token.len > 0 && tokens_known(t->tokens, identity_of(table_def(t), token), DEDUP_TOKEN);
+    if (f->options->any_partitions)
+        return 0;
+    return f->options->partitions_given ? f->options->partitions_max : f->def->settings.max_partitions_per_insert_block;
 }
 
-/* A member that goes to too many partitions fails alone. */
-static void check_partitions(struct flush *f)
+/* Where each member goes. One that goes to too many partitions fails alone. */
+static void look_at_partitions(struct flush *f)
 {
-    uint64_t limit = f->def->settings.max_partitions_per_insert_block;
+    uint64_t limit = partitions_max(f);
     size_t *seen = mem_zalloc(f->keys_count * sizeof *seen);
-    for (size_t i = 0; i < f->members_count && limit > 0; i++) {
+    f->partitions_sum = mem_zalloc(f->members_count * sizeof *f->partitions_sum);
+    for (size_t i = 0; i < f->members_count; i++) {
         struct table_member *member = &f->members[i];
         uint64_t count = 0;
         for (size_t row = member->row_first; row < member->row_first + member->rows; row++) {
             size_t key = f->partition_of[row];
-            count += seen[key] != i + 1;
+            if (seen[key] == i + 1)
+                continue;
             seen[key] = i + 1;
+            count++;
+            f->partitions_sum[i] = hash128_add(f->partitions_sum[i], partition_hash(f, key));
         }
-        if (count > limit)
+        if (limit > 0 && count > limit)
             member->failed = !err_set(&member->err, ERR_TOO_MANY_PARTS,
                                       "Too many partitions for single INSERT block (more than %llu). The limit is "
                                       "controlled by 'max_partitions_per_insert_block' setting",
@@ -113,12 +133,15 @@ static void check_partitions(struct flush *f)
 
 static void claim_identities(struct flush *f)
 {
+    const struct table_settings *s = &f->def->settings;
+    if (s->non_replicated_deduplication_window == 0 || s->non_replicated_deduplication_window_seconds == 0)
+        return;
     f->claims = mem_alloc(f->members_count * sizeof *f->claims);
     f->claim_members = mem_alloc(f->members_count * sizeof *f->claim_members);
     for (size_t i = 0; i < f->members_count; i++) {
         struct table_member *member = &f->members[i];
         struct token_claim claim;
-        if (member->rows == 0 || !member_identity(f->def, member, &claim))
+        if (member->rows == 0 || !member_identity(f, i, &claim))
             continue;
         if (member->failed) { /* a retry of what was stored is a success all the same */
             if (tokens_known(f->table->tokens, claim.identity, claim.kind)) {
@@ -465,6 +488,7 @@ static void flush_fini(struct flush *f)
         partition_key_fini(&f->keys[i]);
     free(f->keys);
     free(f->partition_of);
+    free(f->partitions_sum);
     if (f->claimed)
         tokens_release(f->table->tokens, f->claims, f->claims_count);
     if (f->flight != NULL)
@@ -475,21 +499,23 @@ static void flush_fini(struct flush *f)
 }
 
 bool table_insert(struct table *t, const struct schema *schema, struct block *block, struct table_member *members,
-                  size_t members_count, struct err *err)
+                  size_t members_count, const struct table_insert_options *options, struct err *err)
 {
-    struct flush f = { .table = t, .def = def_of(t, schema), .members = members, .members_count = members_count };
+    struct flush f = {
+        .table = t, .def = def_of(t, schema), .options = options, .members = members, .members_count = members_count
+    };
     uint64_t delay_ns = 0;
     if (f.def == NULL)
         return err_set(err, ERR_LOGICAL_ERROR, "insert into %s with a schema that is not the table's", t->full_name);
     if (!table_commit_begin(t, err))
         return false;
-    bool ok = is_usable(t, err) && table_check_parts(t, &delay_ns, err) && view_block(&f, block, err);
+    bool ok = is_usable(t, err) && table_check_parts(t, options, &delay_ns, err) && view_block(&f, block, err);
     if (ok) {
         f.partition_of = mem_alloc(block->rows * sizeof *f.partition_of);
         ok = partition_split(f.def->partition, block, SIZE_MAX, f.partition_of, &f.keys, &f.keys_count, err);
     }
     if (ok) {
-        check_partitions(&f);
+        look_at_partitions(&f);
         claim_identities(&f);
         ok = store_rows(&f, err);
     }

@@ -38,7 +38,7 @@ static void make_store(void)
     }
     block.rows = 3;
     struct table_member member = { .rows = 3 };
-    if (!table_insert(table, schema, &block, &member, 1, &err))
+    if (!table_insert(table, schema, &block, &member, 1, &(struct table_insert_options){ 0 }, &err))
         stop("insert", &err);
     block_fini(&block);
     table_unref(table);

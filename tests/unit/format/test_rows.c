@@ -199,6 +199,34 @@ static void defaults_may_name_later_columns(void **state)
     bench_fini(&b);
 }
 
+static void rows_have_their_own_time_where_each_brings_one(void **state)
+{
+    static const char *const columns[] = { "a Int32", "t DateTime", "d Nullable(Date)" };
+    static const struct {
+        const char *format, *body;
+        bool own_time;
+    } cases[] = {
+        { "JSONEachRow", "{\"a\":1,\"t\":5} {\"a\":1,\"t\":6}", true },
+        { "JSONEachRow", "{\"a\":1,\"t\":5} {\"a\":1}", false },
+        { "JSONEachRow", "{\"a\":1,\"t\":5} {\"d\":\"2026-01-01\"}", true },
+        { "JSONEachRow", "{\"a\":1} {\"a\":2,\"t\":6}", false },
+        { "CSV", "1,5,\\N\n", true },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct bench b;
+        bench_init(&b, columns, ARRAY_COUNT(columns));
+        assert_true(parse(&b, cases[i].format, cases[i].body));
+        assert_int_equal(b.report.own_time, cases[i].own_time);
+        bench_fini(&b);
+    }
+    struct bench b;
+    bench_init(&b, columns, 1);
+    assert_true(parse(&b, "CSV", "1\n"));
+    assert_false(b.report.own_time);
+    bench_fini(&b);
+}
+
 static void a_default_that_differs_each_time_is_reported(void **state)
 {
     static const char *const columns[] = { "a Int32", "t DateTime DEFAULT now()" };
@@ -406,6 +434,7 @@ int main(void)
         cmocka_unit_test(hostile_text_is_cut_and_made_printable_in_errors),
         cmocka_unit_test(left_out_columns_take_their_default),
         cmocka_unit_test(defaults_may_name_later_columns),
+        cmocka_unit_test(rows_have_their_own_time_where_each_brings_one),
         cmocka_unit_test(a_default_that_differs_each_time_is_reported),
         cmocka_unit_test(unknown_fields_are_counted_or_refused),
         cmocka_unit_test(wide_tables_find_their_columns),

@@ -121,6 +121,8 @@ static inline void push_row(struct block *b, const struct schema *schema, const 
     b->rows++;
 }
 
+static const struct table_insert_options no_options;
+
 /* One insert of one member. */
 static inline bool try_insert(struct table *table, const struct row *rows, size_t count, const char *token,
                               struct table_member *member, struct err *err)
@@ -131,7 +133,7 @@ static inline bool try_insert(struct table *table, const struct row *rows, size_
     for (size_t i = 0; i < count; i++)
         push_row(&block, schema, &rows[i]);
     *member = (struct table_member){ .rows = count, .token = str_of(token) };
-    bool ok = table_insert(table, schema, &block, member, 1, err);
+    bool ok = table_insert(table, schema, &block, member, 1, &no_options, err);
     block_fini(&block);
     schema_unref(schema);
     return ok;

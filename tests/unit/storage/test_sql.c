@@ -49,7 +49,7 @@ static void insert_select(struct context *c, const char *table, const char *sele
     run(c, select, &result);
     struct table_member member = { .rows = result.block.rows };
     if (!store_table(c->fixture.store, STR("default"), str_of(table), &t, &err) ||
-        !table_insert(t, table_def(t)->schema, &result.block, &member, 1, &err))
+        !table_insert(t, table_def(t)->schema, &result.block, &member, 1, &no_options, &err))
         stop(table, &err);
     table_unref(t);
     sql_result_fini(&result);

@@ -71,24 +71,83 @@ static void one_part_for_each_partition_with_numbers_of_one_counter(void **state
     table_unref(t);
 }
 
+/* Inserts a row under the token, unless that is known. */
+static bool knows(struct table *t, int32_t p, const char *s, const char *token)
+{
+    return insert(t, (struct row[]){ { p, 1, s } }, 1, token).duplicate;
+}
+
 static void a_retry_with_its_token_is_a_success_without_rows(void **state)
 {
     struct fixture *f = *state;
     ddl(f, parted);
     struct table *t = find_table(f, "t");
-    assert_false(table_knows_token(t, STR("tok")));
-    struct table_member first = insert(t, (struct row[]){ { 1, 1, "a" } }, 1, "tok");
-    assert_false(first.duplicate);
-    assert_true(table_knows_token(t, STR("tok")));
-    struct table_member second = insert(t, (struct row[]){ { 2, 2, "other" } }, 1, "tok");
+    assert_false(knows(t, 1, "a", "tok"));
+    struct table_member second = insert(t, (struct row[]){ { 1, 2, "other" } }, 1, "tok");
     assert_true(second.duplicate);
     assert_int_equal(second.rows_written, 0);
     assert_rows(t, "1:1:a");
     table_unref(t);
     fixture_reopen(f);
     t = find_table(f, "t");
-    assert_true(table_knows_token(t, STR("tok")));
-    assert_true(insert(t, (struct row[]){ { 1, 1, "a" } }, 1, "tok").duplicate);
+    assert_true(knows(t, 1, "a", "tok"));
+    table_unref(t);
+}
+
+static void a_token_names_one_insert_among_those_to_the_same_partitions(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, parted);
+    struct table *t = find_table(f, "t");
+    assert_false(knows(t, 1, "a", "tok"));
+    assert_false(knows(t, 2, "b", "tok"));
+    assert_true(knows(t, 1, "c", "tok"));
+    assert_false(insert(t, (struct row[]){ { 1, 5, "d" }, { 2, 5, "d" } }, 2, "tok").duplicate);
+    assert_true(insert(t, (struct row[]){ { 2, 5, "d" }, { 1, 5, "d" } }, 2, "tok").duplicate);
+    assert_rows(t, "1:1:a 1:5:d 2:1:b 2:5:d");
+    table_unref(t);
+}
+
+/* What takes now() for its partition lands in another one at the next try. */
+static void a_token_stands_alone_where_the_rows_differ_each_time(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, parted);
+    struct table *t = find_table(f, "t");
+    for (int32_t p = 1; p <= 2; p++) {
+        struct table_member member = { .rows = 1, .token = STR("tok"), .differs = true };
+        struct err err = { 0 };
+        struct block block;
+        block_start(&block, table_def(t)->schema);
+        push_row(&block, table_def(t)->schema, &(struct row){ p, 1, "a" });
+        assert_true(table_insert(t, table_def(t)->schema, &block, &member, 1, &no_options, &err));
+        assert_int_equal(member.duplicate, p == 2);
+        block_fini(&block);
+    }
+    assert_rows(t, "1:1:a");
+    table_unref(t);
+}
+
+static void content_is_an_identity_of_its_own(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, parted);
+    struct table *t = find_table(f, "t");
+    for (int i = 0; i < 3; i++) {
+        const size_t columns[] = { 0, 1, 2 };
+        const struct row rows[] = { { 1, 1, "a" }, { 2, 2, "b" }, { 1, 1, "a" } };
+        struct table_member member = { .rows = 2, .content_known = true };
+        struct err err = { 0 };
+        struct block block;
+        block_start(&block, table_def(t)->schema);
+        push_row(&block, table_def(t)->schema, &rows[i == 1 ? 1 : 0]); /* in another order the second time */
+        push_row(&block, table_def(t)->schema, &rows[i == 1 ? 2 : 1]);
+        member.content = block_content_hash(&block, columns, 3, 0, 2);
+        assert_true(table_insert(t, table_def(t)->schema, &block, &member, 1, &no_options, &err));
+        assert_int_equal(member.duplicate, i == 2);
+        block_fini(&block);
+    }
+    assert_rows(t, "1:1:a 1:1:a 2:2:b 2:2:b");
     table_unref(t);
 }
 
@@ -112,7 +171,7 @@ static void members_of_one_insert_are_told_apart(void **state)
         { .row_first = 2, .rows = 3, .token = STR("y") }, { .row_first = 5, .rows = 1 },
         { .row_first = 6, .rows = 0, .token = STR("z") },
     };
-    assert_true(table_insert(t, schema, &block, members, ARRAY_COUNT(members), &err));
+    assert_true(table_insert(t, schema, &block, members, ARRAY_COUNT(members), &no_options, &err));
     assert_int_equal(members[0].rows_written, 1);
     assert_true(members[1].duplicate);
     assert_true(members[2].failed);
@@ -120,8 +179,9 @@ static void members_of_one_insert_are_told_apart(void **state)
     assert_int_equal(members[3].rows_written, 1);
     assert_false(members[4].duplicate || members[4].failed);
     assert_rows(t, "1:1:a 9:9:z");
-    assert_false(table_knows_token(t, STR("y")));
-    assert_false(table_knows_token(t, STR("z")));
+    struct table_insert_options four = { .partitions_given = true, .partitions_max = 4 };
+    assert_true(table_insert(t, schema, &block, &members[2], 1, &four, &err));
+    assert_false(members[2].failed || members[2].duplicate); /* what failed is not known */
     block_fini(&block);
     table_unref(t);
 }
@@ -136,14 +196,33 @@ static void the_window_forgets_by_count_and_by_age(void **state)
     insert(t, &row, 1, "1");
     insert(t, &row, 1, "2");
     insert(t, &row, 1, "3");
-    assert_false(table_knows_token(t, STR("1")));
-    assert_true(table_knows_token(t, STR("2")));
+    assert_true(insert(t, &row, 1, "2").duplicate);
+    assert_false(insert(t, &row, 1, "1").duplicate);
     clock_manual_advance(&f->clock, 59 * NS_PER_S);
     store_clean_step(f->store, f->clock.mono);
-    assert_true(table_knows_token(t, STR("3")));
+    assert_true(insert(t, &row, 1, "3").duplicate);
     clock_manual_advance(&f->clock, 2 * NS_PER_S);
     store_clean_step(f->store, f->clock.mono);
-    assert_false(table_knows_token(t, STR("3")));
+    assert_false(insert(t, &row, 1, "3").duplicate);
+    table_unref(t);
+}
+
+static void without_a_window_equal_tokens_are_two_inserts(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) ORDER BY k SETTINGS non_replicated_deduplication_window = 0");
+    struct table *t = find_table(f, "t");
+    struct block block;
+    struct err err = { 0 };
+    struct table_member members[] = { { .row_first = 0, .rows = 1, .token = STR("x") },
+                                      { .row_first = 1, .rows = 1, .token = STR("x") } };
+    block_start(&block, table_def(t)->schema);
+    push_row(&block, table_def(t)->schema, &(struct row){ 1, 1, "a" });
+    push_row(&block, table_def(t)->schema, &(struct row){ 1, 2, "b" });
+    assert_true(table_insert(t, table_def(t)->schema, &block, members, 2, &no_options, &err));
+    assert_false(members[0].duplicate || members[1].duplicate);
+    assert_rows(t, "1:1:a 1:2:b");
+    block_fini(&block);
     table_unref(t);
 }
 
@@ -182,7 +261,8 @@ static void merges_keep_rows_and_tokens_and_few_parts(void **state)
     assert_rows(t, before);
     table_get_stats(t, &stats);
     assert_int_equal(stats.tokens, 60);
-    assert_true(table_knows_token(t, STR("t0")) && table_knows_token(t, STR("t59")));
+    assert_true(insert(t, (struct row[]){ { 1, 1, "a" }, { 2, 1, "b" } }, 2, "t0").duplicate);
+    assert_true(insert(t, (struct row[]){ { 1, 1, "a" }, { 2, 1, "b" } }, 2, "t59").duplicate);
     free(before);
     table_unref(t);
 }
@@ -249,13 +329,13 @@ static void truncate_and_drop_partition_stay_done(void **state)
     insert(t, (struct row[]){ { 2, 3, "d" } }, 1, "two");
     ddl(f, "ALTER TABLE t DROP PARTITION 1");
     assert_rows(t, "2:1:b 2:3:d");
-    assert_false(table_knows_token(t, STR("one")));
-    assert_true(table_knows_token(t, STR("two")));
+    assert_true(knows(t, 2, "d", "two"));
     table_unref(t);
     fixture_reopen(f);
     t = find_table(f, "t");
     assert_rows(t, "2:1:b 2:3:d");
-    assert_true(table_knows_token(t, STR("two")));
+    assert_true(knows(t, 2, "d", "two"));
+    assert_false(knows(t, 1, "c", "one"));
     ddl(f, "TRUNCATE TABLE t");
     assert_rows(t, "");
     assert_false(insert(t, (struct row[]){ { 2, 3, "d" } }, 1, "two").duplicate);
@@ -263,7 +343,7 @@ static void truncate_and_drop_partition_stay_done(void **state)
     fixture_reopen(f);
     t = find_table(f, "t");
     assert_rows(t, "2:3:d");
-    assert_true(table_knows_token(t, STR("two")));
+    assert_true(knows(t, 2, "d", "two"));
     table_unref(t);
 }
 
@@ -294,13 +374,13 @@ static void too_many_parts_delay_and_then_refuse(void **state)
     struct err err = { 0 };
     for (uint64_t i = 0; i < 13; i++) {
         uint64_t delay_ns = 1;
-        assert_true(table_check_parts(t, &delay_ns, &err));
+        assert_true(table_check_parts(t, &no_options, &delay_ns, &err));
         assert_int_equal(delay_ns / NS_PER_MS, i < 3 ? 0 : (i - 2) * 200);
         insert(t, (struct row[]){ { 1, i, "a" } }, 1, "");
         merge_all(f);
     }
     uint64_t delay_ns;
-    assert_false(table_check_parts(t, &delay_ns, &err));
+    assert_false(table_check_parts(t, &no_options, &delay_ns, &err));
     assert_int_equal(err.code, ERR_TOO_MANY_PARTS);
     table_unref(t);
 }
@@ -346,6 +426,10 @@ int main(void)
         T(rows_are_sorted_visible_and_there_after_a_restart),
         T(one_part_for_each_partition_with_numbers_of_one_counter),
         T(a_retry_with_its_token_is_a_success_without_rows),
+        T(a_token_names_one_insert_among_those_to_the_same_partitions),
+        T(a_token_stands_alone_where_the_rows_differ_each_time),
+        T(content_is_an_identity_of_its_own),
+        T(without_a_window_equal_tokens_are_two_inserts),
         T(members_of_one_insert_are_told_apart),
         T(the_window_forgets_by_count_and_by_age),
         T(merges_keep_rows_and_tokens_and_few_parts),
