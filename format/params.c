@@ -68,7 +68,13 @@ static bool substitute(struct str name, struct str type_text, const struct inser
     struct str text;
     const struct type *type;
     struct column column;
-    if (!param_find(params, count, name, &text, err) || !type_parse(type_text, arena, &type, err))
+    if (!param_find(params, count, name, &text, err))
+        return false;
+    if (str_is(type_text, "Identifier")) {
+        lexer_print_name(out, text);
+        return true;
+    }
+    if (!type_parse(type_text, arena, &type, err))
         return false;
     column_init(&column, type);
     bool ok = param_read(name, text, &column, err);
@@ -78,29 +84,29 @@ static bool substitute(struct str name, struct str type_text, const struct inser
     return ok;
 }
 
-bool params_into_values(struct str data, const struct insert_param *params, size_t count, struct arena *arena,
-                        struct str *out, struct err *err)
+bool params_into_text(struct str text, const struct insert_param *params, size_t count, struct arena *arena,
+                      struct str *out, struct err *err)
 {
-    *out = data;
-    if (str_find_char(data, '{') == STR_NONE)
+    *out = text;
+    if (str_find_char(text, '{') == STR_NONE)
         return true;
-    struct strbuf text = { 0 };
+    struct strbuf filled = { 0 };
     struct lexer lexer;
     size_t copied = 0;
     bool ok = true;
-    lexer_init(&lexer, data);
+    lexer_init(&lexer, text);
     for (struct token token = lexer_next(&lexer); ok && token.kind != TOKEN_END && token.kind != TOKEN_ERROR;
          token = lexer_next(&lexer)) {
         struct str name, type_text;
         if (!token_is_symbol(token, "{") || !take_substitution(&lexer, &name, &type_text))
             continue; /* nonsense is told by whoever reads the values */
-        strbuf_add(&text, str_sub(data, copied, token.offset - copied));
+        strbuf_add(&filled, str_sub(text, copied, token.offset - copied));
         copied = lexer.at;
-        ok = substitute(name, type_text, params, count, arena, &text, err);
+        ok = substitute(name, type_text, params, count, arena, &filled, err);
     }
-    strbuf_add(&text, str_from(data, copied));
+    strbuf_add(&filled, str_from(text, copied));
     if (ok && copied > 0)
-        *out = arena_dup(arena, strbuf_view(&text));
-    strbuf_fini(&text);
+        *out = arena_dup(arena, strbuf_view(&filled));
+    strbuf_fini(&filled);
     return ok;
 }

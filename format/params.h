@@ -18,9 +18,9 @@ must_use bool param_find(const struct insert_param *params, size_t count, struct
 /* Fills an initialised column of the type with one cell. Errors: BAD_QUERY_PARAMETER, CANNOT_PARSE_DATE,
  * CANNOT_PARSE_DATETIME. */
 must_use bool param_read(struct str name, struct str text, struct column *column, struct err *err);
-/* The data of VALUES with each {NAME:Type} replaced by a constant expression, so that it means the same without the
- * request: it waits in a buffer, and may become a dead letter. *out is data itself where there is none, else in arena.
- * Errors: those above, and of the type. */
-must_use bool params_into_values(struct str data, const struct insert_param *params, size_t count, struct arena *arena,
-                                 struct str *out, struct err *err);
+/* The text of a statement, or the data of VALUES, with each {NAME:Type} replaced by a constant expression and each
+ * {NAME:Identifier} by the name, so that it means the same without the request: data waits in a buffer, and may become
+ * a dead letter. *out is the text itself where there is none, else in arena. Errors: those above, and of the type. */
+must_use bool params_into_text(struct str text, const struct insert_param *params, size_t count, struct arena *arena,
+                               struct str *out, struct err *err);
 #endif

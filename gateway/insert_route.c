@@ -181,8 +181,8 @@ static bool substitute_params(struct request *request, const struct plan *plan, 
     const struct settings_request *settings = &plan->settings;
     if (settings->params_count == 0 || !str_is(str_of(row_format_name(plan->shape->format)), "Values"))
         return true;
-    return params_into_values(request->data, settings->params, settings->params_count, request->arena, &request->data,
-                              err);
+    return params_into_text(request->data, settings->params, settings->params_count, request->arena, &request->data,
+                            err);
 }
 
 enum request_step insert_admit(struct request *request, const struct plan *plan)

@@ -9,6 +9,7 @@
 #include "format/insert_head.h"
 #include "format/lexer.h"
 #include "format/output.h"
+#include "format/params.h"
 #include "gateway/kill_statement.h"
 #include "gateway/multipart.h"
 #include "gateway/plan.h"
@@ -278,6 +279,7 @@ static bool sql_run_as(struct request *request, struct str statement, struct sql
 {
     struct gateway *gateway = request->gateway;
     const struct plan *plan = request->plan;
+    bool form = request->form_params != NULL;
     struct sql_session session = {
         .store = gateway->store,
         .sources = gateway->sources,
@@ -288,8 +290,8 @@ static bool sql_run_as(struct request *request, struct str statement, struct sql
         .version = STR(SLUICE_ENGINE_VERSION),
         .display_name = str_of(gateway->display_name),
         .wall_ns = clock_wall_ns(gateway->clock),
-        .params = request->form_params != NULL ? request->form_params : plan->settings.params,
-        .params_count = request->form_params != NULL ? request->form_params_count : plan->settings.params_count,
+        .params = form ? request->form_params : plan->settings.params,
+        .params_count = form ? request->form_params_count : plan->settings.params_count,
         .settings = &plan->settings.format,
         .limits = { .time_ns = lower_of(gateway->config->sql_time_max, plan->settings.max_execution_ns),
                     .rows = plan->settings.max_result_rows,
@@ -366,10 +368,19 @@ static bool run_ddl(struct request *request, struct str statement, bool *mine, s
     return ok;
 }
 
+/* SQL fills in its parameters itself, knowing their types. */
+static bool fill_params(struct request *request, struct str *statement, struct err *err)
+{
+    const struct settings_request *settings = &request->plan->settings;
+    bool form = request->form_params != NULL;
+    return params_into_text(*statement, form ? request->form_params : settings->params,
+                            form ? request->form_params_count : settings->params_count, request->arena, statement, err);
+}
+
 static bool run(struct request *request, struct str statement, struct err *err)
 {
     bool mine = false;
-    if (!access_check(request, statement, err))
+    if (!access_check(request, statement, err) || (!reads_only(statement) && !fill_params(request, &statement, err)))
         return false;
     if (first_word_is(statement, "SYSTEM") && !is_about_merges(statement))
         return system_statement_run(request, statement, err);

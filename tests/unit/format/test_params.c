@@ -1,4 +1,4 @@
-/* Query parameters: what they are read as, and how they go into the data of VALUES. */
+/* Query parameters: what they are read as, and how they go into statements and the data of VALUES. */
 #include "support/cmocka_all.h"
 
 #include "base/must.h"
@@ -11,7 +11,7 @@ static const struct insert_param params[] = { { { "n", 1 }, { "5", 1 } },
                                               { { "nothing", 7 }, { "\\N", 2 } },
                                               { { "bad", 3 }, { "five", 4 } } };
 
-static void values_hold_constants_instead(void **state)
+static void constants_and_names_stand_instead(void **state)
 {
     static const struct {
         const char *data, *want;
@@ -22,7 +22,8 @@ static void values_hold_constants_instead(void **state)
         { "({a:Array(String)})", "(CAST(['x','y'], 'Array(String)'))" },
         { "({nothing:Nullable(UInt8)})", "(CAST(NULL, 'Nullable(UInt8)'))" },
         { "('{n:UInt64}')", "('{n:UInt64}')" }, /* in a text it is text */
-        { "({n)", "({n)" },                     /* not one: the reader of the values tells */
+        { "DROP TABLE {s:Identifier}.{nothing:Identifier}", "DROP TABLE `q'z\\\\tw`.`\\\\N`" },
+        { "({n)", "({n)" }, /* not one: the reader of the values tells */
         { "({n:UInt64}), ('", "(CAST(5, 'UInt64')), ('" },
     };
     struct arena *arena = arena_new(256);
@@ -30,7 +31,7 @@ static void values_hold_constants_instead(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
         struct str out;
         struct err err = { 0 };
-        if (!params_into_values(guarded(cases[i].data), params, ARRAY_COUNT(params), arena, &out, &err))
+        if (!params_into_text(guarded(cases[i].data), params, ARRAY_COUNT(params), arena, &out, &err))
             fail_msg("%s: %s", cases[i].data, err.text);
         if (!str_is(out, cases[i].want))
             fail_msg("%s: got " STR_FMT, cases[i].data, STR_ARG(out));
@@ -53,7 +54,7 @@ static void what_cannot_be_filled_is_an_error(void **state)
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
         struct str out;
         struct err err = { 0 };
-        assert_false(params_into_values(guarded(cases[i].data), params, ARRAY_COUNT(params), arena, &out, &err));
+        assert_false(params_into_text(guarded(cases[i].data), params, ARRAY_COUNT(params), arena, &out, &err));
         assert_int_equal(err.code, cases[i].code);
     }
     arena_free(arena);
@@ -62,7 +63,7 @@ static void what_cannot_be_filled_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_hold_constants_instead),
+        cmocka_unit_test(constants_and_names_stand_instead),
         cmocka_unit_test(what_cannot_be_filled_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
