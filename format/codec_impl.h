@@ -36,10 +36,11 @@ must_use bool codec_allowed(const struct codec *c, uint64_t bytes, struct err *e
 
 struct codec *codec_new(const struct coding *coding, const struct codec_limits *limits);
 
-extern const struct coding codec_gzip, codec_deflate, codec_zstd, codec_lz4;
+extern const struct coding codec_gzip, codec_deflate, codec_zstd, codec_lz4, codec_br;
 must_use bool codec_compress_zlib(bool gzip, struct str in, struct strbuf *out);
 must_use bool codec_compress_zstd(struct str in, struct strbuf *out);
 must_use bool codec_compress_lz4(struct str in, struct strbuf *out);
+must_use bool codec_compress_br(struct str in, struct strbuf *out);
 
 /* Contexts kept for this thread, one of each kind; freed when the thread ends. */
 enum codec_slot { SLOT_INFLATE, SLOT_DEFLATE, SLOT_ZSTD_IN, SLOT_ZSTD_OUT, SLOT_LZ4_IN, SLOTS_COUNT };

@@ -1,8 +1,10 @@
-/* codec_libs.c: gzip, deflate, zstd and lz4 by their libraries.
+/* codec_libs.c: gzip, deflate, zstd, lz4 and br by their libraries.
  *
  * Every decoder is the same loop: give the library input and room until it takes no more and leaves room over. `inside`
  * follows the library's word on where a frame ends; more input then begins the next one, so several members or frames
  * are read through, and what is not a frame fails as a bad beginning. */
+#include <brotli/decode.h>
+#include <brotli/encode.h>
 #include <lz4frame.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -11,7 +13,15 @@
 #include "base/must.h"
 #include "format/codec_impl.h"
 
-enum { ZSTD_WINDOW_LOG_MAX = 23, GZIP_BITS = 15 + 16, ZLIB_BITS = 15, ZLIB_LEVEL = 3, ZSTD_LEVEL = 1, MEM_LEVEL = 8 };
+enum {
+    ZSTD_WINDOW_LOG_MAX = 23,
+    GZIP_BITS = 15 + 16,
+    ZLIB_BITS = 15,
+    ZLIB_LEVEL = 3,
+    ZSTD_LEVEL = 1,
+    MEM_LEVEL = 8,
+    BR_QUALITY = 3
+};
 
 /* ---- zlib ---- */
 
@@ -262,6 +272,69 @@ bool codec_compress_lz4(struct str in, struct strbuf *out)
         return false;
     size_t written = LZ4F_compressFrame(room, bound, in.data, in.len, &preferences);
     must(!LZ4F_isError(written));
+    strbuf_grew(out, written);
+    return true;
+}
+
+/* ---- br ---- */
+
+/* A state cannot be begun anew: none is kept. Its window is 16 MiB at most, as "large windows" are not asked for. */
+static void *take_br(void)
+{
+    BrotliDecoderState *d = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+    must(d != NULL);
+    return d;
+}
+
+static void give_br(void *state)
+{
+    BrotliDecoderDestroyInstance(state);
+}
+
+static bool fail_br(const char *what, struct err *err)
+{
+    return err_set(err, ERR_BROTLI_READ_FAILED, "brotli decode error: %s", what);
+}
+
+static bool feed_br(struct codec *c, struct str in, struct strbuf *out, struct err *err)
+{
+    BrotliDecoderState *d = c->state;
+    BrotliDecoderResult rc = BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT;
+    while (in.len > 0 || rc == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT) {
+        if (BrotliDecoderIsFinished(d))
+            return in.len == 0 || fail_br("bytes after the end", err);
+        struct codec_room room;
+        codec_room(c, in, out, &room);
+        const uint8_t *next_in = (const uint8_t *)in.data;
+        uint8_t *next_out = (uint8_t *)room.at;
+        size_t in_left = in.len, out_left = room.bytes;
+        rc = BrotliDecoderDecompressStream(d, &in_left, &next_in, &out_left, &next_out, NULL);
+        if (rc == BROTLI_DECODER_RESULT_ERROR)
+            return fail_br(BrotliDecoderErrorString(BrotliDecoderGetErrorCode(d)), err);
+        if (!codec_moved(c, out, &room, in.len - in_left, room.bytes - out_left, err))
+            return false;
+        in = str_from(in, in.len - in_left);
+    }
+    return true;
+}
+
+/* An empty body is no stream, and none has to be there. */
+static bool finish_br(struct codec *c, struct err *err)
+{
+    return c->in_bytes == 0 || BrotliDecoderIsFinished(c->state) || fail_br("the input ends inside a stream", err);
+}
+
+const struct coding codec_br = { "br", take_br, give_br, feed_br, finish_br };
+
+bool codec_compress_br(struct str in, struct strbuf *out)
+{
+    size_t written = BrotliEncoderMaxCompressedSize(in.len);
+    must(written > 0); /* 0: too long to say */
+    char *room = strbuf_room(out, written);
+    if (room == NULL)
+        return false;
+    must(BrotliEncoderCompress(BR_QUALITY, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_TEXT, in.len, (const uint8_t *)in.data,
+                               &written, (uint8_t *)room));
     strbuf_grew(out, written);
     return true;
 }

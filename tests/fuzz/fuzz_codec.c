@@ -11,13 +11,13 @@ enum { OUTPUT_MAX = 1 << 20 };
 
 static bool decode(unsigned which, struct str in, size_t piece, struct strbuf *out, struct err *err)
 {
-    static const char *const names[] = { "gzip", "deflate", "zstd", "lz4" };
+    static const char *const names[] = { "gzip", "deflate", "zstd", "lz4", "br" };
     const struct codec_limits limits = { .output_bytes_max = OUTPUT_MAX };
     struct codec *codec = NULL;
     if (which < ARRAY_COUNT(names))
         must(codec_open(str_of(names[which]), &limits, &codec, err));
     else
-        codec = codec_open_native(&limits, which % 2 == 0); /* most inputs have no right checksum */
+        codec = codec_open_native(&limits, which % 2 == 1); /* most inputs have no right checksum */
     bool ok = true;
     while (ok && in.len > 0) {
         ok = codec_feed(codec, str_sub(in, 0, piece), out, err);

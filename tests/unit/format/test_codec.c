@@ -16,6 +16,7 @@ static const struct coding_case {
     { "deflate", ERR_ZLIB_INFLATE_FAILED, ERR_ZLIB_INFLATE_FAILED },
     { "zstd", ERR_ZSTD_DECODER_FAILED, ERR_ZSTD_DECODER_FAILED },
     { "lz4", ERR_LZ4_DECODER_FAILED, ERR_LZ4_DECODER_FAILED },
+    { "br", ERR_BROTLI_READ_FAILED, ERR_BROTLI_READ_FAILED },
     { "native", ERR_CANNOT_READ_ALL_DATA, ERR_CANNOT_DECOMPRESS },
 };
 
@@ -90,6 +91,8 @@ static void several_frames_are_read_through(void **state)
         for (size_t piece = 1; piece < 200; piece += 13) {
             struct strbuf packed = { 0 }, out = { 0 };
             struct err err = { 0 };
+            if (strcmp(codings[c].name, "br") == 0) /* one stream, and that is tested where bytes after the end are */
+                continue;
             pack(codings[c].name, STR("first\n"), &packed);
             pack(codings[c].name, STR("second\n"), &packed);
             pack(codings[c].name, STR("third\n"), &packed);
@@ -155,13 +158,13 @@ static void bytes_behind_the_end_are_refused(void **state)
             }
 }
 
-/* A changed byte is found, or (zstd without a checksum, names in headers) changes no more than it says. */
+/* A changed byte is found, or (zstd and br without a checksum, names in headers) changes no more than it says. */
 static void a_changed_byte_is_found_where_there_is_a_checksum(void **state)
 {
     (void)state;
     for (size_t c = 0; c < ARRAY_COUNT(codings); c++) {
         struct strbuf text = { 0 }, packed = { 0 };
-        bool has_checksum = strcmp(codings[c].name, "zstd") != 0;
+        bool has_checksum = strcmp(codings[c].name, "zstd") != 0 && strcmp(codings[c].name, "br") != 0;
         make_text(&text, 400, 1);
         pack(codings[c].name, strbuf_view(&text), &packed);
         for (size_t at = 0; at < packed.len; at++) {
@@ -278,9 +281,8 @@ static void names_are_those_of_the_engine(void **state)
 {
     (void)state;
     static const char *const none[] = { "", "none", "NONE", "auto", "Auto" },
-                             *const some[] = { "GZIP", "Deflate", "zStd", "LZ4" },
-                             *const bad[] = { "identity", "x-gzip", "gzip, br", "br",   "snappy",
-                                              "xz",       "bz2",    "foo",      "gzip " };
+                             *const some[] = { "GZIP", "Deflate", "zStd", "LZ4", "Br" },
+                             *const bad[] = { "identity", "x-gzip", "gzip, br", "snappy", "xz", "bz2", "foo", "gzip " };
     struct codec *codec;
     struct err err = { 0 };
     for (size_t i = 0; i < ARRAY_COUNT(none); i++) {
