@@ -26,6 +26,7 @@
     X(ROWS_WRITTEN, "sluice_rows_written_total", counter, "table", "Rows that the sink confirmed.") \
     X(ROWS_DUPLICATE, "sluice_rows_duplicate_total", counter, "table", "Rows dropped because their token was known.") \
     X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good: the sender's mistake.") \
+    X(FIELDS_SKIPPED, "sluice_fields_skipped_total", counter, "table", "Values dropped because the table has no such column (input_format_skip_unknown_fields).") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
     X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \
     X(BUFFER_BYTES, "sluice_buffer_bytes", gauge, "table", "Bytes waiting in buffers.") \

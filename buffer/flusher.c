@@ -74,11 +74,12 @@ static void count_failure(struct flusher *flusher, const char *outcome)
 static void count_written(struct flusher *flusher, const struct batch *batch, uint64_t ended_ns)
 {
     struct str sink = str_of(flusher->options.sink->name);
-    uint64_t rows = 0, duplicates = 0;
+    uint64_t rows = 0, duplicates = 0, fields_skipped = 0;
     LIST_EACH (node, &batch->inserts) {
         const struct insert *insert = LIST_ENTRY(node, const struct insert, link);
         rows += insert->outcome == INSERT_STORED ? insert->rows : 0;
         duplicates += insert->outcome == INSERT_DUPLICATE ? insert->rows : 0;
+        fields_skipped += insert->outcome == INSERT_STORED ? insert->fields_skipped : 0;
     }
     char label[TABLE_LABEL_MAX];
     struct str table = table_label(batch->shape, label);
@@ -88,6 +89,7 @@ static void count_written(struct flusher *flusher, const struct batch *batch, ui
         metric_series_observe(metric_series1(METRIC_FLUSH_DURATION, sink), (double)(ended_ns - batch->sealed_ns) / 1e9);
     metric_series_add(metric_series1(METRIC_ROWS_WRITTEN, table), rows);
     metric_series_add(metric_series1(METRIC_ROWS_DUPLICATE, table), duplicates);
+    metric_series_add(metric_series1(METRIC_FIELDS_SKIPPED, table), fields_skipped);
 }
 
 /* ---- letters ---- */

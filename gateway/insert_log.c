@@ -11,7 +11,7 @@ struct entry {
     char query_id[64];
     char batch_id[UUID_TEXT_BYTES];
     char *exception; /* owned; NULL when it went well */
-    uint64_t bytes, rows, wait_ms;
+    uint64_t bytes, rows, fields_skipped, wait_ms;
     int64_t arrival_wall_ns, flush_wall_ns;
     int status;
 };
@@ -56,6 +56,7 @@ void insert_log_add(void *context, const struct insert *insert, const struct bat
     struct entry entry = { .shape = shape_ref(insert->shape),
                            .bytes = insert->body_bytes,
                            .rows = insert->rows,
+                           .fields_skipped = insert->fields_skipped,
                            .wait_ms = batch->sealed_ns > batch->opened_ns
                                           ? (batch->sealed_ns - batch->opened_ns) / NS_PER_MS
                                           : 0,
@@ -89,6 +90,7 @@ void insert_log_each(struct insert_log *log, void (*each)(void *, const struct i
                                       .exception = entry->exception == NULL ? "" : entry->exception,
                                       .bytes = entry->bytes,
                                       .rows = entry->rows,
+                                      .fields_skipped = entry->fields_skipped,
                                       .wait_ms = entry->wait_ms,
                                       .arrival_wall_ns = entry->arrival_wall_ns,
                                       .flush_wall_ns = entry->flush_wall_ns,

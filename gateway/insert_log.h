@@ -10,7 +10,7 @@ struct insert_log;
 struct insert_log_row {
     const struct shape *shape;
     const char *query_id, *batch_id, *exception; /* exception: "" when it went well */
-    uint64_t bytes, rows, wait_ms;
+    uint64_t bytes, rows, fields_skipped, wait_ms;
     int64_t arrival_wall_ns, flush_wall_ns; /* flush: 0 for a parsing error */
     int status;                             /* 0 Ok, 1 ParsingError, 2 FlushError */
 };

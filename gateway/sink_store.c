@@ -45,7 +45,7 @@ static void reset(struct batch *batch) /* a batch may come again */
     LIST_EACH (node, &batch->inserts) {
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         insert->outcome = INSERT_PENDING;
-        insert->rows = insert->rows_bytes = insert->error_row = 0;
+        insert->rows = insert->rows_bytes = insert->fields_skipped = insert->error_row = 0;
         insert->error_column[0] = '\0';
     }
 }

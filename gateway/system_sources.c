@@ -119,7 +119,8 @@ static const char log_columns[] =
     "query_id String, bytes UInt64, rows UInt64, exception String, "
     "status Enum8('Ok' = 0, 'ParsingError' = 1, 'FlushError' = 2), "
     "data_kind Enum8('Parsed' = 0, 'Preprocessed' = 1), flush_time DateTime, flush_time_microseconds DateTime64(6), "
-    "flush_query_id String, timeout_milliseconds UInt64";
+    "flush_query_id String, timeout_milliseconds UInt64, "
+    "fields_skipped UInt64"; /* ours */
 
 struct log_fill {
     struct gateway *gateway;
@@ -149,6 +150,7 @@ static void each_logged(void *context, const struct insert_log_row *logged)
     put_micros(&row, logged->flush_wall_ns);
     put_text(&row, logged->batch_id);
     put_u64(&row, logged->wait_ms);
+    put_u64(&row, logged->fields_skipped);
     row_end(&row);
 }
 

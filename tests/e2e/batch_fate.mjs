@@ -34,11 +34,33 @@ await test(d, {
     equal(rest, ['default', 't', 'JSONEachRow', 1, bad(7777)], 'the rest of the letter')
     equal(await d.rows('SELECT count() FROM t WHERE id = 7777'), [[0]], 'none of its rows is stored')
   },
+  'a torn row is let pass where errors are, and refused where they are not': async () => {
+    const torn = '{"id":6001,"v":1}\n{"id":6002,"v":2'
+    const strict = await d.insert('t', torn, { wait_for_async_insert: 0 })
+    equal([strict.status, strict.headers['x-clickhouse-exception-code']], [500, '33'], 'at admission')
+    for (const tolerance of [{ input_format_allow_errors_num: 1 }, { input_format_allow_errors_ratio: 0.5 }]) {
+      const a = await d.insert('t', torn, tolerance)
+      equal([a.status, a.headers['x-sluice-ack']], [200, 'stored'], a.text)
+    }
+    const none = await d.insert('t', '{"id":6003,"v":3', { input_format_allow_errors_ratio: 0.5 })
+    equal(none.status, 500, 'one row of one is more than half')
+    equal(await d.rows('SELECT id, count() FROM t WHERE id >= 6000 AND id < 7000 GROUP BY id'), [[6001, 2]], 'rows')
+  },
+  'values that no column takes are counted and logged': async () => {
+    const before = await d.metric('sluice_fields_skipped_total')
+    const a = await d.insert('t', '{"id":6100,"v":1,"x":1,"y":{"z":2}}\n{"id":6101,"v":2,"x":3}')
+    equal(a.status, 200, a.text)
+    const refused = await d.insert('t', '{"id":6102,"v":1,"x":1}\n{"id":6103,"v":"q"}')
+    equal(refused.status, 400, 'a bad row')
+    equal((await d.metric('sluice_fields_skipped_total')) - before, 3, 'of what was stored')
+    const logged = await d.rows(`SELECT fields_skipped FROM system.asynchronous_insert_log WHERE query_id = '${a.headers['x-clickhouse-query-id']}'`)
+    equal(logged.map(([n]) => Number(n)), [3], 'in the log')
+  },
   'it survives kill -9': async () => {
     await d.kill()
     await d.launch()
     equal(await d.rows('SELECT count() FROM system.dead_letter_queue'), [[1]], 'letters')
-    equal(await d.rows('SELECT count() FROM t'), [[999]], 'rows')
+    equal(await d.rows('SELECT count() FROM t WHERE id < 1000'), [[999]], 'rows')
   },
   'replay before the mending changes nothing': async () => {
     const [[id]] = await d.rows('SELECT id FROM system.dead_letter_queue')
