@@ -39,8 +39,8 @@ struct insert {
     uint64_t error_row;
     char error_column[64];
     uint64_t rows, rows_bytes; /* written, or dropped as a duplicate */
-    uint64_t fields_skipped; /* values the table has no column for */
-    bool letter_written; /* it became a dead letter */
+    uint64_t fields_skipped;   /* values the table has no column for */
+    bool letter_written;       /* it became a dead letter */
 
     /* Called once, from a flusher thread, under no lock; must not block. NULL for nobody waits. After it the insert is
      * freed by the caller of done. The verdict of a replay (letter_id) is the business of whoever set done. */

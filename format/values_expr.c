@@ -619,6 +619,12 @@ static bool bracket(struct evaluation *e, const char *close, struct sql_value *o
     return count > 0 || syntax_fail(e);
 }
 
+/* (SELECT expression): a subquery without a table is its expression. */
+static bool subquery(struct evaluation *e, struct sql_value *out)
+{
+    return evaluate(e, 0, out) && (lexer_take_symbol(&e->lexer, ")") || syntax_fail(e));
+}
+
 /* {name:Type}: parameters of the request do not reach into the data. */
 static bool substitution(struct evaluation *e)
 {
@@ -654,7 +660,7 @@ static bool primary(struct evaluation *e, struct sql_value *out)
         return unknown_identifier(e, token.text);
     default:
         if (token_is_symbol(token, "("))
-            return bracket(e, ")", out);
+            return lexer_take_word(&e->lexer, "SELECT") ? subquery(e, out) : bracket(e, ")", out);
         if (token_is_symbol(token, "["))
             return bracket(e, "]", out);
         if (token_is_symbol(token, "{"))

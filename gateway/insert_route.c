@@ -172,6 +172,8 @@ static bool admission_check(struct request *request, const struct plan *plan, st
     const struct format_settings *format = &plan->shape->format_settings;
     if (format->input_format_allow_errors_num > 0 || format->input_format_allow_errors_ratio > 0)
         return true; /* a torn row may be one of those that are let pass */
+    if (plan->settings.wait)
+        return true; /* the flush refuses it alone, and knows the types that the engine's code depends on */
     return rows_check_framing(plan->shape->format, request->data, err);
 }
 
