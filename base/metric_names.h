@@ -6,6 +6,8 @@
     X(BUILD_INFO, "sluice_build_info", info, "version,revision,compiler", "Constant 1; the labels describe the build.") \
     X(STAGE, "sluice_stage", gauge, "stage", "1 for the stage the daemon is in: starting, recovering, serving, draining.") \
     X(READY, "sluice_ready", gauge, "", "Whether the readiness endpoint answers yes.") \
+    X(CONFIG_RELOADED, "sluice_config_last_reload_successful", gauge, "", "Whether the last configuration reload was taken.") \
+    X(CONFIG_RELOAD_TIME, "sluice_config_last_reload_success_timestamp_seconds", gauge, "", "Time of the last configuration reload that was taken.") \
     X(LOG_LINES, "sluice_log_lines_total", counter, "level", "Log lines written, suppressed repetitions included.") \
     X(CPU_SECONDS, "process_cpu_seconds_total", counter, "", "Total user and system CPU time spent in seconds.") \
     X(RESIDENT_BYTES, "process_resident_memory_bytes", gauge, "", "Resident memory size in bytes.") \

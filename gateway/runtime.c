@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/sync.h"
 #include "buffer/buffers.h"
 #include "buffer/flusher.h"
 #include "config/config.h"
@@ -51,9 +52,16 @@ enum {
 };
 
 struct runtime {
-    struct gateway gateway; /* first: gateway callbacks find the runtime by it */
-    const struct config *config;
+    struct gateway gateway;      /* first: gateway callbacks find the runtime by it */
+    const struct config *config; /* of the start: what needs a restart is read here, the rest from gateway.config */
     const struct runtime_environment *environment;
+    struct mutex reload_lock; /* LOCK_RUNTIME; guards the next two, and the change from one to the next */
+    struct reloaded {
+        struct config *config;
+        struct auth *auth;
+    } * reloaded; /* owned until the end: plans and requests may look at any of them */
+    size_t reloaded_count;
+    struct auth *auth; /* of the start */
     struct sink *sink;
     struct flusher *flusher;
     struct sql_source *sources;
@@ -376,6 +384,59 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     return true;
 }
 
+/* --- reload ------------------------------------------------------------------------------------------------------- */
+
+/* The new configuration is complete and checked before anybody sees it. kept: settings that a restart would change. */
+static void take_config(struct runtime *runtime, struct config *config, struct strbuf *kept)
+{
+    struct gateway *gateway = &runtime->gateway;
+    struct auth *auth = auth_new(config);
+    mutex_lock(&runtime->reload_lock);
+    config_keep_fixed(config, gateway->config, kept);
+    runtime->reloaded = mem_realloc(runtime->reloaded, (runtime->reloaded_count + 1) * sizeof(runtime->reloaded[0]));
+    runtime->reloaded[runtime->reloaded_count++] = (struct reloaded){ config, auth };
+    atomic_store(&gateway->config, config);
+    atomic_store(&gateway->auth, auth);
+    log_set_level((enum log_level)config->log_level);
+    flusher_set_retry(runtime->flusher, (unsigned)config->flush_attempts, config->flush_retry_min,
+                      MAX(config->flush_retry_max, config->flush_retry_min));
+    atomic_fetch_add(&gateway->generation, 1); /* plans hold what the old one said */
+    mutex_unlock(&runtime->reload_lock);
+}
+
+static void note_reload(struct gateway *gateway, bool taken)
+{
+    metric_set(METRIC_CONFIG_RELOADED, taken);
+    if (taken)
+        metric_set(METRIC_CONFIG_RELOAD_TIME, (double)(clock_wall_ns(gateway->clock) / (int64_t)NS_PER_S));
+}
+
+static bool reload(struct gateway *gateway, struct strbuf *problems)
+{
+    struct runtime *runtime = runtime_of(gateway);
+    const struct runtime_environment *environment = runtime->environment;
+    struct config *config = NULL;
+    struct strbuf kept = { 0 };
+    bool ok = environment->load_again(environment->load_context, &config, problems);
+    if (ok) {
+        take_config(runtime, config, &kept);
+        log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", config->users_count,
+                 strbuf_cstr(&kept));
+    } else {
+        log_error("configuration not reloaded, the old one stays: %s", strbuf_cstr(problems));
+    }
+    strbuf_fini(&kept);
+    note_reload(gateway, ok);
+    return ok;
+}
+
+static void reload_on_signal(struct runtime *runtime)
+{
+    struct strbuf problems = { 0 };
+    (void)reload(&runtime->gateway, &problems); /* it has said so itself */
+    strbuf_fini(&problems);
+}
+
 /* --- signals ------------------------------------------------------------------------------------------------------ */
 
 /* The next signal, or 0 after the time. */
@@ -424,8 +485,7 @@ static void serve(struct runtime *runtime)
             flush_all(runtime);
             break;
         case SIGHUP:
-            log_info("reload: nothing that is read at run time has changed");
-            atomic_fetch_add(&runtime->gateway.generation, 1);
+            reload_on_signal(runtime);
             break;
         case SIGQUIT:
             dump_and_abort(runtime);
@@ -490,7 +550,7 @@ static bool answered_until(struct runtime *runtime, uint64_t deadline_ns)
 static enum runtime_exit drain(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
-    uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = runtime->config->shutdown_deadline;
+    uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = gateway->config->shutdown_deadline;
     uint64_t deadline_ns = from_ns + span_ns;
     set_stage(runtime, STAGE_DRAINING);
     net_notify(runtime->environment->notify_socket, "STOPPING=1\n");
@@ -564,7 +624,13 @@ static void stop(struct runtime *runtime)
         store_close(gateway->store);
     running_free(gateway->running);
     sessions_free(gateway->sessions);
-    auth_free(gateway->auth);
+    auth_free(runtime->auth);
+    for (size_t i = 0; i < runtime->reloaded_count; i++) {
+        auth_free(runtime->reloaded[i].auth);
+        config_free(runtime->reloaded[i].config);
+    }
+    free(runtime->reloaded);
+    mutex_fini(&runtime->reload_lock);
     free(runtime->sources);
     free(runtime->data_dir);
     free(runtime->dlq_dir);
@@ -592,7 +658,10 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     gateway->clock = clock_real();
     gateway->rng = rng_real();
     gateway->fs = fs_posix();
-    gateway->auth = auth_new(config);
+    mutex_init(&runtime->reload_lock, LOCK_RUNTIME);
+    runtime->auth = auth_new(config);
+    gateway->auth = runtime->auth;
+    gateway->reload = reload;
     gateway->sessions = sessions_new(SESSIONS_MAX);
     gateway->running = running_new();
     gateway->wake_flushers = wake_flushers;
@@ -603,6 +672,7 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     runtime->damaged_dir = below(config->data_dir, "/damaged");
     set_names(gateway, config);
     gauges_start(gateway);
+    note_reload(gateway, true);
     if (start(runtime, &exit_status, &err)) {
         serve(runtime);
         exit_status = drain(runtime);
