@@ -236,14 +236,15 @@ static void block_start(struct block *block, const struct schema *schema)
     }
 }
 
-static void parse(struct flush *f, struct block *block, struct str body, int64_t wall_ns)
+static void parse(struct flush *f, struct rows_memory *memory, struct block *block, struct str body, int64_t wall_ns)
 {
     struct rows_target target = { .schema = f->schema,
                                   .columns = f->columns,
                                   .columns_count = f->columns_count,
                                   .settings = format_settings_default(),
                                   .wall_ns = wall_ns,
-                                  .rng = rng_real() };
+                                  .rng = rng_real(),
+                                  .memory = memory };
     struct rows_report report = { 0 };
     struct err err = { 0 };
     must_work(rows_parse(f->format, body, &target, block, &report, &err), "parse", &err);
@@ -296,11 +297,13 @@ static void flush_once(struct flush *f, size_t count, enum mode mode, struct mea
     disk.all = disk.syncs = (struct cost){ 0 };
     struct cost from = now();
     int64_t wall_ns = clock_wall_ns(clock_real());
+    struct rows_memory *memory = rows_memory_new();
     block_start(&block, f->schema);
     for (size_t i = 0; i < members_count; i++) {
         members[i] = (struct table_member){ .row_first = i * rows_each, .rows = rows_each };
-        parse(f, &block, lines_from(first + i * rows_each, rows_each), wall_ns);
+        parse(f, memory, &block, lines_from(first + i * rows_each, rows_each), wall_ns);
     }
+    rows_memory_free(memory);
     add_since(&m->parse, from);
     must_work(
         table_insert(f->table, f->schema, &block, members, members_count, &(struct table_insert_options){ 0 }, &err),

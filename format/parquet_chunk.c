@@ -318,18 +318,18 @@ static bool pack_gzip(struct pq_encoder *e, struct str raw, struct str *packed, 
     return result == Z_STREAM_END || err_set(err, ERR_LOGICAL_ERROR, "gzip failed with %d", result);
 }
 
-static bool pack(struct pq_encoder *e, const struct pq_chunk_options *options, struct str raw, struct str *packed,
-                 struct err *err)
+static bool pack(struct work *w, struct str raw, struct str *packed)
 {
+    struct pq_encoder *e = w->e;
+    int level = w->options->level;
     size_t bound, n;
-    switch (options->codec) {
+    switch (w->chunk->codec) {
     case PARQUET_ZSTD:
         if (e->zstd == NULL)
             e->zstd = ZSTD_createCCtx();
         must(e->zstd != NULL);
         bound = ZSTD_compressBound(raw.len);
-        n = ZSTD_compressCCtx(e->zstd, pq_room(&e->packed, bound), bound, raw.data, raw.len,
-                              options->level == 0 ? 1 : options->level);
+        n = ZSTD_compressCCtx(e->zstd, pq_room(&e->packed, bound), bound, raw.data, raw.len, level == 0 ? 1 : level);
         must(!ZSTD_isError(n));
         break;
     case PARQUET_LZ4_RAW:
@@ -341,12 +341,12 @@ static bool pack(struct pq_encoder *e, const struct pq_chunk_options *options, s
         must(n > 0);
         break;
     case PARQUET_GZIP:
-        return pack_gzip(e, raw, packed, err);
+        return pack_gzip(e, raw, packed, w->err);
     case PARQUET_UNCOMPRESSED:
         *packed = raw;
         return true;
     default:
-        return err_set(err, ERR_NOT_IMPLEMENTED, "Parquet codec %d cannot be written", (int)options->codec);
+        return err_set(w->err, ERR_NOT_IMPLEMENTED, "Parquet codec %d cannot be written", (int)w->chunk->codec);
     }
     *packed = str_make(e->packed.data, n);
     return true;
@@ -360,7 +360,7 @@ static bool packed_bytes(struct work *w, const struct cut *cut, enum pq_encoding
     struct str packed;
     strbuf_clear(&w->e->raw);
     add_values(w, cut, encoding);
-    if (!pack(w->e, w->options, strbuf_view(&w->e->raw), &packed, w->err))
+    if (!pack(w, strbuf_view(&w->e->raw), &packed))
         return false;
     *bytes = packed.len;
     return true;
@@ -380,20 +380,24 @@ static bool try_other(struct work *w, const struct cut *cut, enum pq_encoding us
 /* Decides w->fallback by the first page that needs it. */
 static bool choose_fallback(struct work *w, const struct cut *cut)
 {
-    enum { SMALL_PAGE = 8 }; /* below, DELTA's headers cost more than they save */
-    bool compressed = w->options->codec != PARQUET_UNCOMPRESSED, small = cut->value_to - cut->value_from <= SMALL_PAGE;
+    enum {
+        DELTA_FROM = 8,   /* below, DELTA's headers cost more than they save */
+        TRIAL_FROM = 4096 /* below, a trial costs more than the bytes that it may save until the next merge */
+    };
+    size_t values = cut->value_to - cut->value_from;
+    bool trial = w->chunk->codec != PARQUET_UNCOMPRESSED && values >= TRIAL_FROM;
     w->tried = true;
     w->fallback = PQ_PLAIN;
-    if (small)
+    if (values <= DELTA_FROM)
         return true;
     switch (w->leaf->physical) {
     case PQ_INT32:
     case PQ_INT64:
         w->fallback = PQ_DELTA_BINARY_PACKED;
-        return !compressed || try_other(w, cut, PQ_DELTA_BINARY_PACKED, PQ_PLAIN);
+        return !trial || try_other(w, cut, PQ_DELTA_BINARY_PACKED, PQ_PLAIN);
     case PQ_FLOAT:
     case PQ_DOUBLE: /* not every reader of lake files has BYTE_STREAM_SPLIT */
-        return !compressed || !w->options->native || try_other(w, cut, PQ_PLAIN, PQ_BYTE_STREAM_SPLIT);
+        return !trial || !w->options->native || try_other(w, cut, PQ_PLAIN, PQ_BYTE_STREAM_SPLIT);
     case PQ_BYTE_ARRAY:
         w->fallback = w->options->delta_strings ? PQ_DELTA_BYTE_ARRAY : PQ_DELTA_LENGTH;
         return true;
@@ -443,7 +447,7 @@ static bool put_page(struct work *w, struct pq_page *page, enum pq_encoding enco
     struct str packed;
     if (e->raw.len > PQ_PAGE_BYTES_MAX)
         return err_set(w->err, ERR_TOO_LARGE_STRING_SIZE, "a value or row is too large for a Parquet page");
-    if (!pack(e, w->options, strbuf_view(&e->raw), &packed, w->err))
+    if (!pack(w, strbuf_view(&e->raw), &packed))
         return false;
     strbuf_clear(&e->header);
     thrift_begin(&t, &e->header);
@@ -614,6 +618,30 @@ static void try_dictionary(struct work *w)
     memset(w->seen, 0, d->count * sizeof *w->seen);
 }
 
+static size_t dictionary_bytes(const struct work *w, size_t enough)
+{
+    const struct pq_dictionary *d = &w->e->dictionary;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < d->count && bytes < enough; i++)
+        bytes += pq_value(w->leaf, &w->values, d->first[i]).len;
+    return bytes + w->values.count * pq_bit_width(d->count) / 8;
+}
+
+/* A chunk of a few hundred bytes: what compression would save is less than what it takes of the processor, and merging
+ * will soon make a larger one of it. */
+static bool is_tiny(const struct work *w)
+{
+    enum { TINY_BYTES = 1024 };
+    size_t bytes = w->entries / 4; /* levels, roughly */
+    if (w->dictionary_values == w->values.count && w->values.count > 0)
+        bytes += dictionary_bytes(w, TINY_BYTES);
+    else if (w->leaf->physical == PQ_BYTE_ARRAY)
+        bytes += (size_t)string_bytes(&w->values, 0, w->values.count);
+    else
+        bytes += w->values.count * pq_value_width(w->leaf);
+    return bytes < TINY_BYTES;
+}
+
 static bool is_ascii(const char *bytes, size_t len)
 {
     uint64_t any = 0, word;
@@ -670,6 +698,7 @@ bool pq_chunk_encode(struct pq_encoder *e, const struct pq_leaf *leaf, const str
         return false;
     try_dictionary(&w);
     chunk->entries = w.entries;
+    chunk->codec = is_tiny(&w) ? PARQUET_UNCOMPRESSED : options->codec;
     chunk->bad_utf8 = leaf->string && !values_are_utf8(&w);
     if (w.dictionary_values > 0 && !put_dictionary(&w))
         return false;

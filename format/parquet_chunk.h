@@ -17,6 +17,7 @@ struct pq_page {
 enum { PQ_ENCODINGS = 10 };
 struct pq_chunk {
     uint64_t entries, nulls, nans, string_bytes;
+    enum parquet_codec codec; /* the options', or none where it would not pay */
     uint64_t uncompressed_bytes, bytes;
     uint64_t data_offset; /* first data page, in the chunk; the dictionary page, if any, is at 0 */
     bool dictionary;

@@ -256,8 +256,7 @@ static void write_size_statistics(struct thrift_writer *w, const struct pq_leaf 
     thrift_end(w);
 }
 
-static void write_chunk(struct thrift_writer *w, const struct pq_written_file *file, const struct pq_leaf *leaf,
-                        const struct pq_written_chunk *c)
+static void write_chunk(struct thrift_writer *w, const struct pq_leaf *leaf, const struct pq_written_chunk *c)
 {
     const struct pq_chunk *chunk = &c->chunk;
     thrift_item_struct(w);
@@ -268,7 +267,7 @@ static void write_chunk(struct thrift_writer *w, const struct pq_written_file *f
     thrift_list(w, 3, THRIFT_BINARY, leaf->names_count);
     for (size_t i = 0; i < leaf->names_count; i++)
         thrift_item_binary(w, leaf->names[i]);
-    thrift_i32(w, 4, (int32_t)file->options->codec);
+    thrift_i32(w, 4, (int32_t)chunk->codec);
     thrift_i64(w, 5, (int64_t)chunk->entries);
     thrift_i64(w, 6, (int64_t)chunk->uncompressed_bytes);
     thrift_i64(w, 7, (int64_t)chunk->bytes);
@@ -329,7 +328,7 @@ static void write_group(struct thrift_writer *w, const struct pq_written_file *f
     thrift_item_struct(w);
     thrift_list(w, 1, THRIFT_STRUCT, file->tree->leaves_count);
     for (size_t i = 0; i < file->tree->leaves_count; i++) {
-        write_chunk(w, file, &file->tree->leaves[i], &group->chunks[i]);
+        write_chunk(w, &file->tree->leaves[i], &group->chunks[i]);
         uncompressed += group->chunks[i].chunk.uncompressed_bytes;
         bytes += group->chunks[i].chunk.bytes;
     }

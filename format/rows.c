@@ -149,7 +149,7 @@ struct str row_column_name(const struct row_parser *p, size_t column)
 int row_column(struct row_parser *p, struct str name)
 {
     int mode = p->target->settings->input_format_column_name_matching_mode;
-    return row_names_find(&p->names, p->target, name,
+    return row_names_find(p->names, p->target, name,
                           (struct row_match){ .exact = mode != NAMES_IGNORE_CASE, .folded = mode != NAMES_MATCH_CASE });
 }
 
@@ -495,12 +495,34 @@ static bool parse_rows(struct row_parser *p)
     return p->format->finish == NULL || p->format->finish(p);
 }
 
+struct rows_memory *rows_memory_new(void)
+{
+    return NEW(struct rows_memory);
+}
+
+void rows_memory_free(struct rows_memory *memory)
+{
+    if (memory == NULL)
+        return;
+    row_names_fini(&memory->names);
+    free(memory);
+}
+
 bool rows_parse(const struct row_format *format, struct str body, const struct rows_target *target, struct block *block,
                 struct rows_report *report, struct err *err)
 {
     size_t count = target->schema->columns_count, rows_before = block->rows;
     uint8_t on_stack[3 * ROWS_COLUMNS_STACK], *bytes = on_stack;
-    struct row_parser p = { .format = format, .target = target, .block = block, .report = report, .row = rows_before };
+    struct rows_memory own, *memory = target->memory == NULL ? &own : target->memory;
+    if (target->memory == NULL)
+        own = (struct rows_memory){ 0 };
+    struct row_parser p = { .format = format,
+                            .target = target,
+                            .block = block,
+                            .report = report,
+                            .row = rows_before,
+                            .keys = memory->keys,
+                            .names = &memory->names };
     bool ok = false;
     must(block->columns_count == count);
     *report = (struct rows_report){ 0 };
@@ -524,7 +546,8 @@ bool rows_parse(const struct row_format *format, struct str body, const struct r
         format->end(&p);
     text_reader_fini(&p.r);
     strbuf_fini(&p.key);
-    row_names_fini(&p.names);
+    if (target->memory == NULL)
+        row_names_fini(&own.names);
     free(p.fields);
     if (bytes != on_stack)
         free(bytes);

@@ -28,7 +28,13 @@ struct rows_target {
     const struct format_settings *settings;
     int64_t wall_ns; /* the time that now() means */
     struct rng *rng;
+    struct rows_memory *memory; /* NULL: each insert begins anew */
 };
+
+/* Lets the inserts of a batch profit from each other: the order of keys and their columns are learned once. For inserts
+ * of one format, whose targets differ in wall_ns alone; their bodies have to stay until it is freed. */
+struct rows_memory *rows_memory_new(void);
+void rows_memory_free(struct rows_memory *memory);
 
 /* The insert's column list (empty: all that can be inserted) as indexes into the schema. out has room for
  * schema->columns_count. Errors: NO_SUCH_COLUMN_IN_TABLE, DUPLICATE_COLUMN, ILLEGAL_COLUMN. */

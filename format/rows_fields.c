@@ -150,7 +150,7 @@ struct detection {
 static bool look_for_name(struct row_parser *p, struct str name, void *context)
 {
     struct detection *d = (struct detection *)context;
-    int column = row_names_find(&p->names, p->target, name, (struct row_match){ .exact = true });
+    int column = row_names_find(p->names, p->target, name, (struct row_match){ .exact = true });
     d->values++;
     if (column < 0)
         return true;

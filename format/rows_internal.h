@@ -40,6 +40,12 @@ struct row_match {
 int row_names_find(struct row_names *names, const struct rows_target *target, struct str name, struct row_match match);
 void row_names_fini(struct row_names *names);
 
+/* What an insert can use of those before it in its batch. */
+struct rows_memory {
+    struct row_key keys[ROWS_KEYS];
+    struct row_names names;
+};
+
 struct row_parser {
     struct text_reader r;
     const struct row_format *format;
@@ -54,15 +60,15 @@ struct row_parser {
     int column;               /* being read, or -1; for errors */
     size_t time_column;       /* of a Date or DateTime, while report->own_time */
     bool has_nested;          /* columns that are arrays of a Nested: to be of one length */
-    struct row_names names;
+    struct row_names *names;
     /* formats with names (rows_fields.c): column of the schema for each field of a row, or FIELD_UNKNOWN */
     int *fields;
     size_t fields_count, fields_cap;
     bool line_seen; /* the end of the first line was looked at */
     /* JSON */
-    bool in_brackets, no_more;
-    struct row_key keys[ROWS_KEYS];
-    struct strbuf key; /* put together: "prefix." and key of nested objects, or without its escapes */
+    bool in_brackets, no_more, fast;
+    struct row_key *keys; /* ROWS_KEYS */
+    struct strbuf key;    /* put together: "prefix." and key of nested objects, or without its escapes */
     /* Values: columns that are read as expressions */
     uint8_t *as_expression;
     void *own; /* RowBinary, Native: their own state, until end() */

@@ -10,6 +10,7 @@
 
 #include "base/must.h"
 #include "base/text.h"
+#include "format/json_fast.h"
 #include "format/rows_internal.h"
 
 /* ---- one object ---- */
@@ -147,6 +148,27 @@ static bool skip_colon(struct text_reader *r)
 
 static bool read_object(struct row_parser *p, size_t prefix_len);
 
+/* The key that stood here in the row before, and a value in plain spelling: nearly every member of nearly every row.
+ * False: nothing was taken. */
+static bool read_expected(struct row_parser *p, size_t place)
+{
+    const struct row_key *key = &p->keys[place];
+    const char *at = p->r.at, *end = p->r.end;
+    size_t len = key->name.len;
+    if (key->name.data == NULL || key->column < 0 || p->state[key->column] != CELL_OMITTED ||
+        (size_t)(end - at) < len + 4 || at[0] != '"' || memcmp(at + 1, key->name.data, len) != 0 ||
+        at[len + 1] != '"' || at[len + 2] != ':')
+        return false;
+    at = scan_skip_blanks(at + len + 3, end);
+    at = json_fast_value(at, end, &p->block->columns[key->column]);
+    if (at == NULL)
+        return false;
+    p->r.at = at;
+    p->state[key->column] = CELL_READ;
+    p->filled++;
+    return true;
+}
+
 static bool read_member(struct row_parser *p, size_t place, size_t prefix_len)
 {
     struct text_reader *r = &p->r;
@@ -197,7 +219,8 @@ static bool read_object(struct row_parser *p, size_t prefix_len)
                 return false;
             text_skip_spaces(r);
         }
-        if (!read_member(p, place, prefix_len))
+        bool plain = p->fast && prefix_len == 0 && place < ROWS_KEYS && read_expected(p, place);
+        if (!plain && !read_member(p, place, prefix_len))
             return false;
     }
 }
@@ -206,6 +229,7 @@ static bool read_object(struct row_parser *p, size_t prefix_len)
 
 static bool json_start(struct row_parser *p)
 {
+    p->fast = !p->format->strings && !p->target->settings->input_format_json_empty_as_default;
     row_skip_bom(p);
     text_skip_spaces(&p->r);
     p->in_brackets = text_take(&p->r, '[');

@@ -105,7 +105,7 @@ static bool take_type(struct row_parser *p, struct row_native *own, struct nativ
 
 static int find_column(struct row_parser *p, struct str name)
 {
-    return row_names_find(&p->names, p->target, name, (struct row_match){ .exact = true });
+    return row_names_find(p->names, p->target, name, (struct row_match){ .exact = true });
 }
 
 /* The columns this block has had are marked in p->state. */

@@ -598,18 +598,25 @@ static bool ends_iso(char c)
     return c == '"' || c == '\'' || c == '\t' || c == '\n' || c == ',';
 }
 
+static inline bool two_digits(const char *p, unsigned *value)
+{
+    unsigned tens = (unsigned char)(p[0] - '0'), ones = (unsigned char)(p[1] - '0');
+    *value = tens * 10 + ones;
+    return (tens <= 9) & (ones <= 9);
+}
+
 /* YYYY-MM-DD hh:mm:ss, or with T, with a fraction, with Z; and then nothing the loop would look at. */
 static bool read_iso(struct text_reader *r, const struct time_zone *zone, struct moment *m)
 {
-    static const char form[] = "0000-00-00?00:00:00";
     const char *p = r->at, *end = r->end;
-    if (end - p < 19 || (p[10] != ' ' && p[10] != 'T'))
+    unsigned century, of_century, month, day, hour, minute, second;
+    if (end - p < 19 || p[4] != '-' || p[7] != '-' || (p[10] != ' ' && p[10] != 'T') || p[13] != ':' || p[16] != ':')
         return false;
-    for (int i = 0; i < 19; i++)
-        if (form[i] == '0' ? !scan_is_digit(p[i]) : form[i] != '?' && form[i] != p[i])
-            return false;
-    unsigned year = four(p), month = two(p + 5), day = two(p + 8);
-    if (year == 0 || !is_date(year, month, day))
+    bool digits = two_digits(p, &century) & two_digits(p + 2, &of_century) & two_digits(p + 5, &month) &
+                  two_digits(p + 8, &day) & two_digits(p + 11, &hour) & two_digits(p + 14, &minute) &
+                  two_digits(p + 17, &second);
+    unsigned year = century * 100 + of_century;
+    if (!digits || year == 0 || !is_date(year, month, day))
         return false;
     const char *fraction = p + 19, *stop = fraction;
     if (stop < end && *stop == '.')
@@ -624,7 +631,7 @@ static bool read_iso(struct text_reader *r, const struct time_zone *zone, struct
     for (const char *q = fraction; q < digits_end; q++)
         m->fraction = m->fraction * 10 + (*q - '0');
     m->fraction_digits = (unsigned)(digits_end - fraction);
-    m->seconds = civil_seconds(zulu ? timezone_utc() : zone, year, month, day, two(p + 11), two(p + 14), two(p + 17));
+    m->seconds = civil_seconds(zulu ? timezone_utc() : zone, year, month, day, hour, minute, second);
     return true;
 }
 

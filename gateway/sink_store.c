@@ -23,6 +23,8 @@ struct work {
     struct schema *schema;
     size_t *columns, columns_count;
     struct block block;
+    size_t block_bytes;
+    struct rows_memory *memory;
     struct table_member *members;
     struct insert **inserts; /* of members */
     size_t members_count;
@@ -100,16 +102,18 @@ static void parse_insert(struct sink_store *store, struct work *work, const stru
                                   .columns_count = work->columns_count,
                                   .settings = &shape->format_settings,
                                   .wall_ns = insert->arrival_wall_ns,
-                                  .rng = store->rng };
+                                  .rng = store->rng,
+                                  .memory = work->memory };
     struct rows_report report = { 0 };
     struct err err = { 0 };
-    size_t row_first = work->block.rows, bytes_before = block_bytes(&work->block);
+    size_t row_first = work->block.rows, bytes_before = work->block_bytes;
     if (!rows_parse(shape->format, str_make(insert->body, insert->body_bytes), &target, &work->block, &report, &err)) {
         refuse(insert, &err, &report);
         return;
     }
     insert->fields_skipped = report.fields_skipped;
-    insert->rows_bytes = block_bytes(&work->block) - bytes_before;
+    work->block_bytes = block_bytes(&work->block);
+    insert->rows_bytes = work->block_bytes - bytes_before;
     if (report.rows == 0) {
         insert->outcome = INSERT_STORED; /* nothing to store is stored at once */
         return;
@@ -177,6 +181,7 @@ static bool sink_store_write(struct sink *sink, struct batch *batch, struct err 
     work.columns = mem_alloc((work.schema->columns_count + 1) * sizeof(work.columns[0]));
     work.members = mem_zalloc(batch->inserts_count * sizeof(work.members[0]));
     work.inserts = mem_zalloc(batch->inserts_count * sizeof(struct insert *));
+    work.memory = rows_memory_new();
     block_start(&work);
     if (rows_resolve_columns(work.schema, shape->columns, shape->columns_count,
                              shape->format_settings.insert_allow_materialized_columns, work.columns,
@@ -190,6 +195,7 @@ static bool sink_store_write(struct sink *sink, struct batch *batch, struct err 
     if (!ok)
         reset(batch);
     block_fini(&work.block);
+    rows_memory_free(work.memory);
     free(work.inserts);
     free(work.members);
     free(work.columns);

@@ -104,17 +104,19 @@ static void fill_column(const struct merge_job *job, const struct schema_column 
     }
 }
 
+static bool has_all_columns(const struct source *source, const struct block *block)
+{
+    bool same = parquet_schema(source->part->file)->columns_count == block->columns_count;
+    for (size_t i = 0; i < block->columns_count && same; i++)
+        same = source->columns[i] == (int)i;
+    return same;
+}
+
 /* The row-hash sum of the columns that the part has, in its order. */
 static struct hash128 sum_as_stored(const struct source *source, const struct block *block)
 {
-    const struct schema *own = parquet_schema(source->part->file);
-    bool same = own->columns_count == block->columns_count;
-    for (size_t i = 0; i < block->columns_count && same; i++)
-        same = source->columns[i] == (int)i;
-    if (same)
-        return block_row_hash_sum(block);
     struct block view;
-    block_init(&view, own->columns_count);
+    block_init(&view, parquet_schema(source->part->file)->columns_count);
     for (size_t i = 0; i < block->columns_count; i++)
         if (source->columns[i] >= 0) {
             view.columns[source->columns[i]] = block->columns[i]; /* lent */
@@ -147,9 +149,10 @@ static bool load_group(struct merger *m, struct source *source, struct err *err)
     source->group++;
     source->row = 0;
     source->rows += block->rows;
-    source->sum = add_sums(source->sum, sum_as_stored(source, block));
     m->rows += block->rows;
-    m->sum = add_sums(m->sum, block_row_hash_sum(block));
+    struct hash128 sum = block_row_hash_sum(block);
+    m->sum = add_sums(m->sum, sum);
+    source->sum = add_sums(source->sum, has_all_columns(source, block) ? sum : sum_as_stored(source, block));
     return true;
 }
 

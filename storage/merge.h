@@ -1,7 +1,8 @@
 /* merge.h: which parts to merge (merge_pick, pure) and the merging itself (merge_run).
  *
  * merge_pick is ClickHouse's Simple selector (size-tiered runs of neighbours, more willing the older they are and the
- * more parts there are), with a smaller fixed cost per part, since parts here begin at kilobytes. merge_run streams: it
+ * more parts there are) with two changes: a smaller fixed cost per part, since parts here begin at kilobytes, and a
+ * base that follows the rate at which data comes, wide merges under load and tidy tables without. merge_run streams: it
  * holds one row group of each source and one block of output. */
 #ifndef SLUICE_STORAGE_MERGE_H
 #define SLUICE_STORAGE_MERGE_H
@@ -18,20 +19,21 @@
 struct merge_candidate {
     uint32_t partition; /* equal numbers are one partition, and neighbours in the array */
     uint64_t first, last;
-    uint64_t bytes;
+    uint64_t bytes;        /* of its rows, compressed: what merging it costs */
+    uint64_t file_bytes;   /* the footer included */
     uint64_t memory_bytes; /* what reading it takes at once */
-    uint64_t age_s;
+    uint64_t age_ms;
     bool busy; /* being merged, or not below the numbers in flight */
 };
 struct merge_limits {
     uint64_t parts_max;   /* of one merge; at least 2 */
-    uint64_t bytes_max;   /* sum of the sources */
+    uint64_t bytes_max;   /* sum of file_bytes */
     uint64_t memory_max;  /* sum of memory_bytes */
     uint64_t force_age_s; /* runs whose parts are all this old may always be merged; 0: never so */
     uint64_t fixed_bytes; /* what a part costs beside its bytes; 0: MERGE_FIXED_BYTES */
     uint64_t parts_throw; /* parts_to_throw_insert: near it, quick short merges come first */
 };
-enum { MERGE_FIXED_BYTES = 256 * 1024 };
+enum { MERGE_FIXED_BYTES = 32 * 1024 };
 struct merge_range {
     size_t from, count;
 };

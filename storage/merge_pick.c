@@ -3,7 +3,8 @@
 
 #include "storage/merge.h"
 
-enum { WINDOW = 1000, BASE = 5, BASE_LOWEST = 2, PARTS_FROM = 10, PARTS_TO = 50 };
+enum { WINDOW = 1000, BASE_LOWEST = 2, BASE_FAST = 20, PARTS_FROM = 40, PARTS_TO = 200 };
+static const double BASE_SLOW = 2.5, BASE_AT_RATE = 10, RATE = 256 * 1024; /* bytes a second */
 #define MIN_AGE_S 10.0
 #define MAX_AGE_SMALL_S 3600.0
 #define MAX_AGE_LARGE_S (30.0 * 86400)
@@ -12,7 +13,8 @@ enum { WINDOW = 1000, BASE = 5, BASE_LOWEST = 2, PARTS_FROM = 10, PARTS_TO = 50 
 
 struct run {
     double sum, largest;
-    uint64_t memory, age_s, bytes;
+    uint64_t memory, file_bytes;
+    uint64_t youngest_ms, oldest_ms;
     size_t count;
 };
 
@@ -23,21 +25,31 @@ static double to_unit(double value, double from, double to)
     return value >= to ? 1 : (value - from) / (to - from);
 }
 
-/* How many times the largest part the run has to be: 5, falling to 2 with age and with the number of parts. */
-static double base_of(const struct run *run, size_t partition_parts)
+static double clamp(double value, double least, double most)
 {
+    return fmin(fmax(value, least), most);
+}
+
+/* How many times the largest part the run has to be. The faster data comes, the more: merging costs processor time in
+ * proportion to the rate, and wide merges rewrite a row less often; what comes slowly costs nothing to keep tidy. Age
+ * and many parts bring it down to BASE_LOWEST. */
+static double base_of(const struct run *run, double fixed, size_t partition_parts)
+{
+    double weight = run->sum + fixed * (double)run->count;
+    double rate = weight * 1e3 / fmax((double)run->oldest_ms, 1);
+    double base = clamp(BASE_AT_RATE * sqrt(rate / RATE), BASE_SLOW, BASE_FAST);
     double size = to_unit(log1p(run->sum), log1p(SMALL_BYTES), log1p(LARGE_BYTES));
     double full_age = MAX_AGE_SMALL_S + (MAX_AGE_LARGE_S - MAX_AGE_SMALL_S) * size;
-    double age = to_unit((double)run->age_s, MIN_AGE_S, full_age);
+    double age = to_unit((double)run->youngest_ms / 1e3, MIN_AGE_S, full_age);
     double parts = to_unit((double)partition_parts, PARTS_FROM, PARTS_TO);
-    return BASE - (BASE - BASE_LOWEST) * fmin(1, age + parts);
+    return base - (base - BASE_LOWEST) * fmin(1, age + parts);
 }
 
 static bool allowed(const struct run *run, const struct merge_limits *limits, double fixed, size_t partition_parts)
 {
-    if (limits->force_age_s > 0 && run->age_s >= limits->force_age_s)
+    if (limits->force_age_s > 0 && run->youngest_ms / 1000 >= limits->force_age_s)
         return true;
-    return (run->sum + fixed * (double)run->count) / (run->largest + fixed) >= base_of(run, partition_parts);
+    return (run->sum + fixed * (double)run->count) / (run->largest + fixed) >= base_of(run, fixed, partition_parts);
 }
 
 /* A run about as large as the part on its left will be merged with it soon after: that is good. */
@@ -50,19 +62,25 @@ static double left_factor(const struct merge_candidate *left, const struct run *
     return apart < 0.5 ? 0.75 + 0.25 * apart / 0.5 : 1;
 }
 
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
 static void extend(struct run *run, const struct merge_candidate *part)
 {
+    bool first = run->count++ == 0;
     run->sum += (double)part->bytes;
-    run->bytes = part->bytes > UINT64_MAX - run->bytes ? UINT64_MAX : run->bytes + part->bytes;
     run->largest = fmax(run->largest, (double)part->bytes);
-    run->memory = part->memory_bytes > UINT64_MAX - run->memory ? UINT64_MAX : run->memory + part->memory_bytes;
-    run->age_s = run->count == 0 ? part->age_s : MIN(run->age_s, part->age_s);
-    run->count++;
+    run->file_bytes = add_up(run->file_bytes, part->file_bytes);
+    run->memory = add_up(run->memory, part->memory_bytes);
+    run->youngest_ms = first ? part->age_ms : MIN(run->youngest_ms, part->age_ms);
+    run->oldest_ms = MAX(run->oldest_ms, part->age_ms);
 }
 
 static bool fits(const struct run *run, const struct merge_limits *limits)
 {
-    return run->count <= limits->parts_max && run->bytes <= limits->bytes_max && run->memory <= limits->memory_max;
+    return run->count <= limits->parts_max && run->file_bytes <= limits->bytes_max && run->memory <= limits->memory_max;
 }
 
 /* Small parts at the right end add little and will find company later: they are left out while three remain. */

@@ -223,6 +223,14 @@ void part_unref(struct part *part)
     free(part);
 }
 
+uint64_t part_data_bytes(const struct part *part)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < parquet_row_groups(part->file); i++)
+        sum += parquet_row_group(part->file, i).bytes;
+    return sum;
+}
+
 uint64_t part_memory_bytes(const struct part *part)
 {
     enum { EXPANSION = 8 }; /* decoded bytes per stored one, for text that compresses well */

@@ -92,6 +92,8 @@ void part_unref(struct part *part); /* closes with the last one; never removes t
 must_use bool part_pin(struct part *part, struct err *err);
 /* Frees the footer and the handle of a part that nobody will read again. */
 void part_forget_file(struct part *part);
+/* Bytes of all rows as they are stored: the file without its footer, indexes and magic. */
+uint64_t part_data_bytes(const struct part *part);
 /* Bytes of the row group that needs the most, decoded: an estimate for limits. */
 uint64_t part_memory_bytes(const struct part *part);
 

@@ -22,16 +22,16 @@ struct choice {
     const struct table_def *def;
 };
 
-static uint64_t age_s(struct table *t, const struct part *part)
+static uint64_t age_ms(const struct part *part, int64_t now_wall_ns)
 {
-    int64_t now = clock_wall_ns(t->env->clock);
-    return now > part->created_wall_ns ? (uint64_t)(now - part->created_wall_ns) / NS_PER_S : 0;
+    return now_wall_ns > part->created_wall_ns ? (uint64_t)(now_wall_ns - part->created_wall_ns) / NS_PER_MS : 0;
 }
 
 static struct merge_candidate *candidates_of(struct table *t, struct str partition_id)
 {
     const struct part_set *set = t->current;
     uint64_t barrier = table_barrier(t);
+    int64_t now_wall_ns = clock_wall_ns(t->env->clock);
     struct merge_candidate *list = mem_zalloc(set->count * sizeof *list);
     uint32_t partition = 0;
     for (size_t i = 0; i < set->count; i++) {
@@ -42,9 +42,10 @@ static struct merge_candidate *candidates_of(struct table *t, struct str partiti
         list[i] = (struct merge_candidate){ .partition = partition,
                                             .first = part->name.first,
                                             .last = part->name.last,
-                                            .bytes = part->bytes,
+                                            .bytes = part_data_bytes(part),
+                                            .file_bytes = part->bytes,
                                             .memory_bytes = part_memory_bytes(part),
-                                            .age_s = age_s(t, part),
+                                            .age_ms = age_ms(part, now_wall_ns),
                                             .busy = part->merging || part->name.last >= barrier || other };
     }
     return list;

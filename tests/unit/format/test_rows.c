@@ -94,6 +94,38 @@ static const char *shown(struct bench *b)
     return text;
 }
 
+/* Keys in another order, left out, new, doubled: what an insert learned from those before it is only a guess. */
+static void inserts_of_a_batch_may_differ_in_their_keys(void **state)
+{
+    static const char *const columns[] = { "a Int32", "b String", "c Int32 DEFAULT 7" };
+    static const struct {
+        const char *body;
+        bool taken;
+    } inserts[] = {
+        { "{\"a\":1,\"b\":\"x\"}", true }, { "{\"b\":\"y\",\"a\":2}", true }, { "{\"a\":3,\"c\":5}", true },
+        { "{\"a\":4,\"a\":5}", false },    { "{\"a\":\"no\"}", false },       { "{\"zz\":1,\"a\":6}", true },
+        { "{ \"a\" : 8 }", true },
+    };
+    struct rows_memory *memory = rows_memory_new();
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    for (size_t i = 0; i < ARRAY_COUNT(inserts); i++) {
+        struct rows_target target = { .schema = b.schema,
+                                      .columns = b.columns,
+                                      .columns_count = b.count,
+                                      .settings = &b.settings,
+                                      .rng = &b.rng.rng,
+                                      .memory = memory };
+        bool taken =
+            rows_parse(format_of("JSONEachRow"), guarded(inserts[i].body), &target, &b.block, &b.report, &b.err);
+        assert_int_equal(taken, inserts[i].taken);
+    }
+    assert_string_equal(shown(&b), "1 x 7|2 y 7|3  5|6  7|8  7|");
+    rows_memory_free(memory);
+    bench_fini(&b);
+}
+
 static void a_failing_insert_leaves_no_row_behind(void **state)
 {
     static const char *const columns[] = {
@@ -429,6 +461,7 @@ static void every_prefix_is_safe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(inserts_of_a_batch_may_differ_in_their_keys),
         cmocka_unit_test(a_failing_insert_leaves_no_row_behind),
         cmocka_unit_test(errors_name_row_and_column),
         cmocka_unit_test(hostile_text_is_cut_and_made_printable_in_errors),

@@ -13,24 +13,32 @@ static const struct merge_limits usual = {
 
 static struct merge_candidate part(uint32_t partition, uint64_t number, uint64_t bytes, uint64_t age_s)
 {
-    return (struct merge_candidate){
-        .partition = partition, .first = number, .last = number, .bytes = bytes, .memory_bytes = bytes, .age_s = age_s
-    };
+    return (struct merge_candidate){ .partition = partition,
+                                     .first = number,
+                                     .last = number,
+                                     .bytes = bytes,
+                                     .file_bytes = bytes,
+                                     .memory_bytes = bytes,
+                                     .age_ms = age_s * 1000 };
 }
 
 static void few_young_parts_wait_for_more(void **state)
 {
-    struct merge_candidate parts[8];
+    struct merge_candidate parts[30];
     struct merge_range range;
     (void)state;
-    for (uint64_t i = 0; i < 8; i++)
+    for (uint64_t i = 0; i < 30; i++)
         parts[i] = part(0, i + 1, 10 * KIB, 1);
     assert_false(merge_pick(parts, 0, &usual, &range));
     assert_false(merge_pick(parts, 1, &usual, &range));
-    assert_false(merge_pick(parts, 4, &usual, &range));
-    assert_true(merge_pick(parts, 6, &usual, &range));
+    assert_false(merge_pick(parts, 10, &usual, &range));
+    assert_true(merge_pick(parts, 30, &usual, &range));
     assert_int_equal(range.from, 0);
-    assert_int_equal(range.count, 6);
+    assert_int_equal(range.count, 30);
+    for (uint64_t i = 0; i < 30; i++)
+        parts[i].age_ms = 20000; /* the same number over a longer time */
+    assert_false(merge_pick(parts, 2, &usual, &range));
+    assert_true(merge_pick(parts, 4, &usual, &range));
 }
 
 static void old_parts_are_merged_even_when_few(void **state)
@@ -44,7 +52,7 @@ static void old_parts_are_merged_even_when_few(void **state)
     assert_true(merge_pick(parts, 2, &forced, &range));
     assert_int_equal(range.count, 2);
     for (size_t i = 0; i < 2; i++)
-        parts[i].age_s = 40 * 86400;
+        parts[i].age_ms = UINT64_C(40) * 86400 * 1000;
     struct merge_candidate three[] = { parts[0], parts[1], part(0, 3, MIB, 40 * 86400) };
     assert_true(merge_pick(three, 3, &usual, &range));
 }
@@ -55,7 +63,7 @@ static void a_large_part_is_not_rewritten_for_small_ones(void **state)
     struct merge_range range;
     (void)state;
     for (uint64_t i = 1; i < 7; i++)
-        parts[i] = part(0, i + 1, 10 * KIB, 1);
+        parts[i] = part(0, i + 1, 10 * KIB, 20);
     assert_true(merge_pick(parts, 7, &usual, &range));
     assert_int_equal(range.from, 1);
     assert_int_equal(range.count, 6);
@@ -67,15 +75,15 @@ static void runs_stay_within_one_partition_and_between_busy_parts(void **state)
     struct merge_range range;
     (void)state;
     for (uint64_t i = 0; i < 20; i++)
-        parts[i] = part(i < 4 ? 0 : 1, i + 1, 10 * KIB, 1);
+        parts[i] = part(i < 2 ? 0 : 1, i + 1, 10 * KIB, 20);
     assert_true(merge_pick(parts, 20, &usual, &range));
-    assert_int_equal(range.from, 4);
-    assert_int_equal(range.count, 16);
-    parts[8].busy = true; /* leaves 4 and 11 */
+    assert_int_equal(range.from, 2);
+    assert_int_equal(range.count, 18);
+    parts[8].busy = true; /* leaves 6 and 11 */
     assert_true(merge_pick(parts, 20, &usual, &range));
     assert_int_equal(range.from, 9);
     assert_int_equal(range.count, 11);
-    for (size_t i = 0; i < 20; i += 4)
+    for (size_t i = 0; i < 20; i += 3)
         parts[i].busy = true;
     assert_false(merge_pick(parts, 20, &usual, &range));
 }
@@ -106,38 +114,61 @@ static void limits_hold(void **state)
     assert_false(merge_pick_any(parts, 50, &limits, &range));
 }
 
-/* A day of equal flushes: the number of live parts stays small, and no row is written often. */
-static void steady_flushes_leave_few_parts_and_little_rewriting(void **state)
+struct stream {
+    size_t most;     /* live parts at once */
+    double rewrites; /* how often a row was written by merges */
+};
+
+/* Equal flushes for as long as `flushes` of them take, each merge done before the next flush. */
+static struct stream run_stream(uint64_t flushes, uint64_t gap_ms, uint64_t bytes)
 {
-    enum { FLUSHES = 20000, PARTS_MAX = 4096 };
+    enum { PARTS_MAX = 4096 };
     struct merge_candidate *parts = mem_zalloc(PARTS_MAX * sizeof *parts);
-    size_t count = 0, most = 0;
-    uint64_t written = 0, flushed = 0;
-    (void)state;
-    for (uint64_t second = 1; second <= FLUSHES; second++) {
+    struct stream result = { 0 };
+    size_t count = 0;
+    uint64_t written = 0;
+    for (uint64_t number = 1; number <= flushes; number++) {
         struct merge_range range;
         for (size_t i = 0; i < count; i++)
-            parts[i].age_s++;
-        parts[count++] = part(0, second, 20 * KIB, 0);
-        flushed += 20 * KIB;
+            parts[i].age_ms += gap_ms;
+        parts[count++] = part(0, number, bytes, 0);
         while (merge_pick(parts, count, &usual, &range)) {
             struct merge_candidate merged = parts[range.from];
             merged.bytes = 0;
             for (size_t i = 0; i < range.count; i++)
                 merged.bytes += parts[range.from + i].bytes;
+            merged.file_bytes = merged.memory_bytes = merged.bytes;
             merged.last = parts[range.from + range.count - 1].last;
-            merged.age_s = 0;
+            merged.age_ms = 0;
             written += merged.bytes;
             parts[range.from] = merged;
             memmove(&parts[range.from + 1], &parts[range.from + range.count],
                     (count - range.from - range.count) * sizeof *parts);
             count -= range.count - 1;
         }
-        most = MAX(most, count);
+        result.most = MAX(result.most, count);
     }
-    assert_in_range(most, 1, 40);
-    assert_in_range(written / flushed, 1, 12);
     free(parts);
+    result.rewrites = (double)written / (double)(flushes * bytes);
+    return result;
+}
+
+static void steady_flushes_leave_few_parts_and_little_rewriting(void **state)
+{
+    (void)state;
+    struct stream stream = run_stream(20000, 1000, 20 * KIB);
+    assert_in_range(stream.most, 1, 40);
+    assert_true(stream.rewrites < 9);
+}
+
+/* What comes slowly is kept tidy, what comes fast is seldom rewritten. */
+static void the_rate_of_data_decides_how_wide_merges_are(void **state)
+{
+    (void)state;
+    struct stream slow = run_stream(2500, 2800, 512), fast = run_stream(2500, 20, 4 * KIB);
+    assert_in_range(slow.most, 1, 8);
+    assert_true(fast.rewrites < 3);
+    assert_in_range(fast.most, 9, 80);
 }
 
 int main(void)
@@ -149,6 +180,7 @@ int main(void)
         cmocka_unit_test(runs_stay_within_one_partition_and_between_busy_parts),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(steady_flushes_leave_few_parts_and_little_rewriting),
+        cmocka_unit_test(the_rate_of_data_decides_how_wide_merges_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

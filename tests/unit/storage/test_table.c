@@ -235,6 +235,7 @@ static void merges_keep_rows_and_tokens_and_few_parts(void **state)
         char token[16];
         snprintf(token, sizeof token, "t%llu", (unsigned long long)i);
         insert(t, (struct row[]){ { 1, i % 7, "a" }, { 2, i, "b" } }, 2, token);
+        clock_manual_advance(&f->clock, 2 * NS_PER_S);
         merge_all(f);
     }
     struct part_set *set = table_snapshot(t);
