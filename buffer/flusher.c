@@ -4,7 +4,8 @@
  *   write false, passes by itself   the same batch again later, until attempts run out or the shutdown does not wait
  *   write false, otherwise          all inserts share the error: settle
  *
- * Settling an insert: letter (where nobody is told), log, done, free, in this order; those that need no letter go
+ * Settling an insert: claim (is the waiter of a refused one still there?), letter (where nobody is told), ledger, log,
+ * done, free, in this order; those that need no letter go
  * first, so that no waiter waits for the letters of others. */
 #include "buffer/flusher.h"
 
@@ -96,6 +97,8 @@ static void count_written(struct flusher *flusher, const struct batch *batch, ui
     metric_series_observe(metric_series1(METRIC_FLUSH_INSERTS, sink), (double)batch->inserts_count);
     if (ended_ns >= batch->sealed_ns)
         metric_series_observe(metric_series1(METRIC_FLUSH_DURATION, sink), (double)(ended_ns - batch->sealed_ns) / 1e9);
+    metric_series_add(metric_series1(METRIC_ROWS_ACCEPTED, table),
+                      rows + duplicates); /* first: never behind the others */
     metric_series_add(metric_series1(METRIC_ROWS_WRITTEN, table), rows);
     metric_series_add(metric_series1(METRIC_ROWS_DUPLICATE, table), duplicates);
 }
@@ -189,6 +192,14 @@ static void tell(struct flusher *flusher, struct insert *insert, const struct ba
     insert_free(insert);
 }
 
+/* A refusal that nobody is told is to be kept. */
+static void claim_waiter(struct insert *insert)
+{
+    bool refused = insert->outcome == INSERT_REJECTED || insert->outcome == INSERT_UNKNOWN;
+    if (refused && insert->claim != NULL && !insert->claim(insert->context))
+        insert->answered = true;
+}
+
 static void settle_with_letters(struct flusher *flusher, struct batch *batch)
 {
     struct insert *run[LETTERS_AT_ONCE];
@@ -200,6 +211,10 @@ static void settle_with_letters(struct flusher *flusher, struct batch *batch)
                 break;
         }
         write_letters(flusher, run, count, batch);
+        struct ledger_entry entry = { 0 };
+        for (size_t i = 0; i < count; i++)
+            ledger_add_verdict(&entry, run[i]);
+        ledger_post(flusher->options.ledger, &entry);
         for (size_t i = 0; i < count; i++)
             tell(flusher, run[i], batch);
     }
@@ -207,9 +222,17 @@ static void settle_with_letters(struct flusher *flusher, struct batch *batch)
 
 static void settle(struct flusher *flusher, struct batch *batch)
 {
-    LIST_EACH_SAFE (node, &batch->inserts) {
+    struct ledger_entry entry = { 0 };
+    LIST_EACH (node, &batch->inserts) {
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         must(insert->outcome != INSERT_PENDING);
+        claim_waiter(insert);
+        if (!insert_needs_letter(insert))
+            ledger_add_verdict(&entry, insert);
+    }
+    ledger_post(flusher->options.ledger, &entry); /* first: who has been told finds it counted */
+    LIST_EACH_SAFE (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
         if (!insert_needs_letter(insert))
             tell(flusher, insert, batch);
     }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "buffer/buffers.h"
+#include "buffer/ledger.h"
 #include "buffer/sink.h"
 #include "dlq/dlq.h"
 
@@ -15,6 +16,7 @@ struct flusher;
 struct flusher_options {
     struct buffers *buffers;
     struct sink *sink;
+    struct ledger *ledger;
     struct dlq *dlq; /* NULL: refused fire-and-forget inserts are only logged and counted */
     struct clock *clock;
     struct rng *rng;

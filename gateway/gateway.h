@@ -18,6 +18,7 @@ struct buffers;
 struct config;
 struct dlq;
 struct insert_log;
+struct ledger;
 struct metric_series;
 struct pool;
 struct running;
@@ -39,6 +40,7 @@ struct gateway {
     struct rng *rng;
     struct fs *fs;
     struct store *store; /* NULL until recovery is over, as are the next ones */
+    struct ledger *ledger;
     struct buffers *buffers;
     struct dlq *dlq;
     struct pool *pool;

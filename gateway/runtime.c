@@ -20,6 +20,7 @@
 #include "base/sync.h"
 #include "buffer/buffers.h"
 #include "buffer/flusher.h"
+#include "buffer/ledger.h"
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auth.h"
@@ -301,7 +302,12 @@ static bool open_letters(struct runtime *runtime, struct err *err)
                                    .letters_max = config->dlq_letters_max,
                                    .age_ns_max = config->dlq_age_max,
                                    .drop_oldest = config->dlq_full == 1 };
-    return dlq_lmdb_open(&options, &gateway->dlq, err);
+    struct dlq_stats stats;
+    if (!dlq_lmdb_open(&options, &gateway->dlq, err))
+        return false;
+    dlq_get_stats(gateway->dlq, &stats);
+    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters);
+    return true;
 }
 
 static void start_workers(struct runtime *runtime)
@@ -311,11 +317,12 @@ static void start_workers(struct runtime *runtime)
     struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 2,
                                      .pressure_bytes = gateway->memory_max / 8 * 3,
                                      .shapes_max = config->buffers_max };
-    gateway->buffers = buffers_new(&limits, gateway->rng, on_buffers_due, runtime);
+    gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
     runtime->sink = sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry);
     struct flusher_options options = { .buffers = gateway->buffers,
                                        .sink = runtime->sink,
+                                       .ledger = gateway->ledger,
                                        .dlq = gateway->dlq,
                                        .clock = gateway->clock,
                                        .rng = gateway->rng,
@@ -617,6 +624,7 @@ static void stop(struct runtime *runtime)
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);
+    ledger_free(gateway->ledger);
     sink_store_free(runtime->sink);
     insert_log_free(gateway->insert_log);
     dlq_close(gateway->dlq);
@@ -662,6 +670,7 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     runtime->auth = auth_new(config);
     gateway->auth = runtime->auth;
     gateway->reload = reload;
+    gateway->ledger = ledger_new();
     gateway->sessions = sessions_new(SESSIONS_MAX);
     gateway->running = running_new();
     gateway->wake_flushers = wake_flushers;
