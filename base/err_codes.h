@@ -77,6 +77,8 @@
     X(164, READONLY,                                    500, ERR_REJECT) \
     X(167, TOO_DEEP_AST,                                400, ERR_REJECT) \
     X(168, TOO_BIG_AST,                                 400, ERR_REJECT) \
+    X(169, BAD_TYPE_OF_FIELD,                           500, ERR_REJECT) \
+    X(181, ILLEGAL_FINAL,                               500, ERR_REJECT) \
     X(184, ILLEGAL_AGGREGATION,                         500, ERR_REJECT) \
     X(174, CYCLIC_ALIASES,                              500, ERR_REJECT) \
     X(190, SIZES_OF_ARRAYS_DONT_MATCH,                  500, ERR_REJECT) \

@@ -64,6 +64,18 @@
     X(BOOL, input_format_json_compact_allow_variable_number_of_columns, false, "") \
     X(ENUM, input_format_column_name_matching_mode, 0, "auto|match_case|ignore_case") \
     X(BOOL, input_format_force_null_for_omitted_fields, false, "") \
+    X(BOOL, input_format_json_validate_types_from_metadata, true, "") \
+    X(TEXT, format_json_object_each_row_column_for_object_name, "", "") \
+    X(ENUM, format_custom_escaping_rule, 0, "Escaped|Quoted|CSV|JSON|Raw|XML|None") \
+    X(TEXT, format_custom_field_delimiter, "\t", "") \
+    X(TEXT, format_custom_row_before_delimiter, "", "") \
+    X(TEXT, format_custom_row_after_delimiter, "\n", "") \
+    X(TEXT, format_custom_row_between_delimiter, "", "") \
+    X(TEXT, format_custom_result_before_delimiter, "", "") \
+    X(TEXT, format_custom_result_after_delimiter, "", "") \
+    X(BOOL, input_format_custom_detect_header, true, "") \
+    X(BOOL, input_format_custom_allow_variable_number_of_columns, false, "") \
+    X(BOOL, input_format_custom_skip_trailing_empty_lines, false, "") \
     X(BOOL, input_format_values_interpret_expressions, true, "") \
     X(BOOL, input_format_values_deduce_templates_of_expressions, true, "") \
     X(BOOL, input_format_values_accurate_types_of_literals, true, "") \

@@ -50,6 +50,20 @@ static const struct {
     { "CSVWithNames", &rows_csv[1] },
     { "CSVWithNamesAndTypes", &rows_csv[2] },
     { "Values", &rows_values },
+    { "JSON", &rows_json },
+    { "JSONCompact", &rows_json_compact_document },
+    { "JSONObjectEachRow", &rows_json_object_each_row },
+    { "JSONColumns", &rows_json_columns },
+    { "JSONCompactColumns", &rows_json_compact_columns },
+    { "JSONColumnsWithMetadata", &rows_json_columns_with_metadata },
+    { "JSONAsString", &rows_json_as_string },
+    { "JSONAsObject", &rows_json_as_object },
+    { "CustomSeparated", &rows_custom[0] },
+    { "CustomSeparatedWithNames", &rows_custom[1] },
+    { "CustomSeparatedWithNamesAndTypes", &rows_custom[2] },
+    { "CustomSeparatedIgnoreSpaces", &rows_custom_ignore_spaces[0] },
+    { "CustomSeparatedIgnoreSpacesWithNames", &rows_custom_ignore_spaces[1] },
+    { "CustomSeparatedIgnoreSpacesWithNamesAndTypes", &rows_custom_ignore_spaces[2] },
     { "TSKV", &rows_tskv },
     { "LineAsString", &rows_lines },
     { "RowBinary", &rows_binary[0] },
@@ -61,11 +75,75 @@ static const struct {
 };
 
 /* Formats of the engine for answers only. */
-static const char *const output_only[] = {
-    "JSON",     "JSONCompact", "JSONStrings", "Pretty", "PrettyCompact",           "PrettySpace",
-    "Vertical", "XML",         "Markdown",    "Null",   "JSONEachRowWithProgress", "PrettyCompactMonoBlock",
-    "SQLInsert"
-};
+static const char *const output_only[] = { "Hash",
+                                           "JSONCompactEachRowWithProgress",
+                                           "JSONCompactStrings",
+                                           "JSONCompactStringsEachRowWithProgress",
+                                           "JSONEachRowWithProgress",
+                                           "JSONStrings",
+                                           "JSONStringsEachRowWithProgress",
+                                           "LineAsStringWithNames",
+                                           "LineAsStringWithNamesAndTypes",
+                                           "MD",
+                                           "Markdown",
+                                           "MySQLWire",
+                                           "Null",
+                                           "ODBCDriver2",
+                                           "PNG",
+                                           "PostgreSQLWire",
+                                           "Pretty",
+                                           "PrettyCompact",
+                                           "PrettyCompactMonoBlock",
+                                           "PrettyCompactNoEscapes",
+                                           "PrettyCompactNoEscapesMonoBlock",
+                                           "PrettyJSONEachRow",
+                                           "PrettyJSONLines",
+                                           "PrettyMonoBlock",
+                                           "PrettyNDJSON",
+                                           "PrettyNoEscapes",
+                                           "PrettyNoEscapesMonoBlock",
+                                           "PrettySpace",
+                                           "PrettySpaceMonoBlock",
+                                           "PrettySpaceNoEscapes",
+                                           "PrettySpaceNoEscapesMonoBlock",
+                                           "Prometheus",
+                                           "SQLInsert",
+                                           "Vertical",
+                                           "XML" };
+
+/* Formats that the engine reads and we do not: an honest answer instead of "unknown". */
+static const char *const not_read[] = { "Arrow",
+                                        "ArrowStream",
+                                        "Avro",
+                                        "AvroConfluent",
+                                        "BSONEachRow",
+                                        "Buffers",
+                                        "DWARF",
+                                        "Form",
+                                        "GeoJSON",
+                                        "MsgPack",
+                                        "MySQLDump",
+                                        "Npy",
+                                        "ORC",
+                                        "One",
+                                        "Parquet",
+                                        "ParquetMetadata",
+                                        "Protobuf",
+                                        "ProtobufList",
+                                        "ProtobufSingle",
+                                        "Regexp",
+                                        "RowBinaryWithNamesAndTypesAndDefaults",
+                                        "Template",
+                                        "TemplateIgnoreSpaces" };
+
+/* The name as the list has it, or NULL. */
+static const char *listed(struct str name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_eq_nocase(name, str_of(list[i])))
+            return list[i];
+    return NULL;
+}
 
 bool row_format_find(struct str name, const struct row_format **format, struct err *err)
 {
@@ -74,10 +152,12 @@ bool row_format_find(struct str name, const struct row_format **format, struct e
             *format = names[i].format;
             return true;
         }
-    for (size_t i = 0; i < ARRAY_COUNT(output_only); i++)
-        if (str_eq_nocase(name, str_of(output_only[i])))
-            return err_set(err, ERR_FORMAT_IS_NOT_SUITABLE_FOR_INPUT, "Format %s is not suitable for input",
-                           output_only[i]);
+    const char *other = listed(name, output_only, ARRAY_COUNT(output_only));
+    if (other != NULL)
+        return err_set(err, ERR_FORMAT_IS_NOT_SUITABLE_FOR_INPUT, "Format %s is not suitable for input", other);
+    other = listed(name, not_read, ARRAY_COUNT(not_read));
+    if (other != NULL)
+        return err_set(err, ERR_NOT_IMPLEMENTED, "Format %s is not supported for input", other);
     struct str known[ARRAY_COUNT(names)];
     for (size_t i = 0; i < ARRAY_COUNT(names); i++)
         known[i] = str_of(names[i].name);
@@ -169,6 +249,12 @@ bool row_field(struct row_parser *p, size_t column, text_read_fn *read, bool (*r
     p->filled++;
     p->column = -1;
     return true;
+}
+
+bool row_never_null(struct text_reader *r)
+{
+    (void)r;
+    return false;
 }
 
 void row_field_default(struct row_parser *p, size_t column)

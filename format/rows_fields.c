@@ -130,6 +130,7 @@ static bool read_names(struct row_parser *p, const struct field_format *f)
 {
     size_t count;
     p->fields_count = 0;
+    p->header_read = true;
     if (f->empty_body && f->at_end(p))
         return refuse_omitted(p);
     if (!count_names(p, f, &count))
@@ -188,6 +189,11 @@ static bool is_header(struct row_parser *p, const struct field_format *f, bool *
     return ok;
 }
 
+static bool between_rows(struct row_parser *p, const struct field_format *f)
+{
+    return f->row_between == NULL || f->row_between(p);
+}
+
 static bool detect_header(struct row_parser *p, const struct field_format *f)
 {
     bool header, types = true;
@@ -202,9 +208,12 @@ static bool detect_header(struct row_parser *p, const struct field_format *f)
     const char *from = p->r.at;
     if (f->at_end(p))
         return true;
+    if (!between_rows(p, f))
+        return false;
+    const char *row = p->r.at;
     if (!f->header(p, look_for_type, &types))
         return false;
-    p->r.at = from;
+    p->r.at = types ? row : from;
     return !types || check_types(p, f);
 }
 
@@ -227,6 +236,8 @@ bool fields_start(struct row_parser *p, const struct field_format *f, bool detec
     fields_of_insert(p);
     if (header || (t->columns_count > 0 && !may_hold_bom(p->block->columns[t->columns[0]].type)))
         row_skip_bom(p);
+    if (f->prefix != NULL && !f->prefix(p))
+        return false;
     size_t ignored = 0;
     uint64_t lines = f->skip_lines == NULL ? 0 : f->skip_lines(t->settings);
     for (; lines > 0 && !text_eof(&p->r); lines--)
@@ -243,7 +254,7 @@ bool fields_start(struct row_parser *p, const struct field_format *f, bool detec
         return true;
     if (f->empty_body && f->at_end(p)) /* nothing is a row of one empty field */
         return (p->fields_count == 1 && p->fields[0] < 0) || types_differ(p);
-    return (f->row_between == NULL || f->row_between(p)) && check_types(p, f);
+    return between_rows(p, f) && check_types(p, f);
 }
 
 /* ---- a row ---- */
@@ -288,8 +299,8 @@ enum row_step fields_row(struct row_parser *p, const struct field_format *f, boo
 {
     if (f->at_end(p))
         return ROW_END;
-    bool first = p->total == 1 && !p->format->with_names && !p->format->with_types;
-    if (!first && f->row_between != NULL && !f->row_between(p))
+    bool first = p->total == 1 && !p->header_read;
+    if (!first && !between_rows(p, f))
         return ROW_FAILED;
     if (f->row_begin != NULL && !f->row_begin(p))
         return ROW_FAILED;

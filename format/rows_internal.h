@@ -64,9 +64,12 @@ struct row_parser {
     /* formats with names (rows_fields.c): column of the schema for each field of a row, or FIELD_UNKNOWN */
     int *fields;
     size_t fields_count, fields_cap;
-    bool line_seen; /* the end of the first line was looked at */
+    bool line_seen;   /* the end of the first line was looked at */
+    bool header_read; /* one was promised or recognised */
     /* JSON */
     bool in_brackets, no_more, fast;
+    bool in_document;     /* {"meta": ..., "data": [rows], ...} */
+    int name_column;      /* JSONObjectEachRow: where the names of rows go, or -1 */
     struct row_key *keys; /* ROWS_KEYS */
     struct strbuf key;    /* put together: "prefix." and key of nested objects, or without its escapes */
     /* Values: columns that are read as expressions */
@@ -79,6 +82,7 @@ struct row_format {
     bool with_names, with_types;
     bool detect_header;
     bool raw, strings;  /* TSVRaw; JSONStringsEachRow */
+    bool ignore_spaces; /* CustomSeparatedIgnoreSpaces */
     bool with_defaults; /* RowBinaryWithDefaults */
     bool joinable;
     bool takes_errors; /* allow_errors_* has an effect */
@@ -92,6 +96,7 @@ struct row_format {
 
 /* Reads a value into the column of the schema, or notes that it is to take its DEFAULT. */
 bool row_field(struct row_parser *p, size_t column, text_read_fn *read, bool (*read_null)(struct text_reader *));
+bool row_never_null(struct text_reader *r); /* for formats that cannot write NULL */
 /* The column takes its DEFAULT. */
 void row_field_default(struct row_parser *p, size_t column);
 /* By name among the insert's columns, as input_format_column_name_matching_mode says. FIELD_UNKNOWN, FIELD_AMBIGUOUS.
@@ -107,6 +112,7 @@ void row_sync_unescaped_line(struct row_parser *p); /* past the next \n without 
 typedef bool header_name_fn(struct row_parser *p, struct str name, void *context);
 
 struct field_format {
+    bool (*prefix)(struct row_parser *p); /* before all rows and headers; NULL: nothing */
     /* Takes a row of names and gives each to name(), which may stop it. */
     bool (*header)(struct row_parser *p, header_name_fn *name, void *context);
     bool (*row_between)(struct row_parser *p); /* before every row but the first; NULL: nothing */
@@ -131,5 +137,7 @@ enum row_step fields_row(struct row_parser *p, const struct field_format *f, boo
 
 extern const struct row_format rows_json_each_row, rows_json_strings_each_row, rows_json_compact[3],
     rows_json_compact_strings[3], rows_tsv[3], rows_tsv_raw[3], rows_csv[3], rows_values, rows_tskv, rows_lines,
-    rows_binary[3], rows_binary_defaults, rows_native, rows_blob;
+    rows_binary[3], rows_binary_defaults, rows_native, rows_blob, rows_json, rows_json_compact_document,
+    rows_json_object_each_row, rows_json_columns, rows_json_compact_columns, rows_json_columns_with_metadata,
+    rows_json_as_string, rows_json_as_object, rows_custom[3], rows_custom_ignore_spaces[3];
 #endif

@@ -11,9 +11,23 @@
 #include "base/must.h"
 #include "base/text.h"
 #include "format/json_fast.h"
-#include "format/rows_internal.h"
+#include "format/rows_json.h"
 
-/* ---- one object ---- */
+/* ---- marks and names ---- */
+
+bool json_take(struct row_parser *p, char c)
+{
+    text_skip_spaces(&p->r);
+    if (!text_take(&p->r, c))
+        return false;
+    text_skip_spaces(&p->r);
+    return true;
+}
+
+bool json_need(struct row_parser *p, char c)
+{
+    return json_take(p, c) || text_expected(&p->r, (const char[]){ c, '\0' });
+}
 
 /* "name", with escapes undone. It may lie in the reader's scratch. */
 static bool read_key(struct row_parser *p, struct str *name, bool *in_body)
@@ -137,13 +151,21 @@ static bool read_value(struct row_parser *p, size_t column)
     return row_field(p, column, text_read_json, text_read_null_json);
 }
 
-static bool skip_colon(struct text_reader *r)
+/* The name must outlive the scratch. */
+static struct str keep_name(struct row_parser *p, struct str name)
 {
-    text_skip_spaces(r);
-    if (!text_need(r, ':'))
+    strbuf_clear(&p->key);
+    strbuf_add(&p->key, name);
+    return strbuf_view(&p->key);
+}
+
+bool json_name(struct row_parser *p, struct str *name)
+{
+    if (!text_json_string(&p->r, name))
         return false;
-    text_skip_spaces(r);
-    return true;
+    if (name->data == p->r.scratch.data)
+        *name = keep_name(p, *name);
+    return json_need(p, ':');
 }
 
 static bool read_object(struct row_parser *p, size_t prefix_len);
@@ -184,7 +206,7 @@ static bool read_member(struct row_parser *p, size_t place, size_t prefix_len)
     }
     int column = prefix_len > 0 ? row_column(p, name) : key_column(p, place, name, in_body);
     if (column >= 0)
-        return skip_colon(r) && read_value(p, (size_t)column);
+        return json_need(p, ':') && read_value(p, (size_t)column);
     if (column == FIELD_AMBIGUOUS)
         return text_fail(r, ERR_INCORRECT_DATA, "Ambiguous field found while parsing %s format: " STR_FMT,
                          p->format->name, STR_ARG(str_sub(name, 0, 64)));
@@ -192,14 +214,11 @@ static bool read_member(struct row_parser *p, size_t place, size_t prefix_len)
         strbuf_clear(&p->key);
         strbuf_add(&p->key, name);
         strbuf_add_char(&p->key, '.');
-        return skip_colon(r) && read_object(p, p->key.len);
+        return json_need(p, ':') && read_object(p, p->key.len);
     }
-    if (!in_body && prefix_len == 0) { /* the name must outlive the scratch */
-        strbuf_clear(&p->key);
-        strbuf_add(&p->key, name);
-        name = strbuf_view(&p->key);
-    }
-    return skip_colon(r) && unknown_field(p, name);
+    if (!in_body && prefix_len == 0)
+        name = keep_name(p, name);
+    return json_need(p, ':') && unknown_field(p, name);
 }
 
 static bool read_object(struct row_parser *p, size_t prefix_len)
@@ -225,9 +244,14 @@ static bool read_object(struct row_parser *p, size_t prefix_len)
     }
 }
 
+bool json_object(struct row_parser *p)
+{
+    return read_object(p, 0);
+}
+
 /* ---- rows ---- */
 
-static bool json_start(struct row_parser *p)
+bool json_start(struct row_parser *p)
 {
     p->fast = !p->format->strings && !p->target->settings->input_format_json_empty_as_default;
     row_skip_bom(p);
@@ -253,14 +277,14 @@ static bool at_end_of_rows(struct row_parser *p)
     return text_eof(r);
 }
 
-static enum row_step json_row(struct row_parser *p)
+enum row_step json_row(struct row_parser *p)
 {
     if (at_end_of_rows(p))
         return ROW_END;
     return read_object(p, 0) ? ROW_READ : ROW_FAILED;
 }
 
-static bool json_finish(struct row_parser *p)
+bool json_finish(struct row_parser *p)
 {
     struct text_reader *r = &p->r;
     text_skip_spaces(r);
@@ -289,12 +313,11 @@ static bool odd_unicode(const char *p, const char *end)
     return false;
 }
 
-/* Brackets and quotes closed at the end. Where brackets do not pair up (the engine takes that within what becomes a
- * String) nothing is said: typing will tell. */
-static bool json_framing(struct str body, struct err *err)
+struct json_frame json_frame(struct str body)
 {
+    static const struct json_frame unsure = { .unsure = true };
     char open[FRAME_DEPTH];
-    size_t depth = 0;
+    size_t depth = 0, objects = 0;
     const char *p = body.data, *end = body.data + body.len;
     bool in_string = false;
     while (p < end) {
@@ -304,7 +327,7 @@ static bool json_framing(struct str body, struct err *err)
                 break;
             in_string = *p == '\\';
             if (in_string && odd_unicode(p, end))
-                return true;
+                return unsure;
             p += *p == '\\' && end - p > 1 ? 2 : 1;
             continue;
         }
@@ -315,21 +338,35 @@ static bool json_framing(struct str body, struct err *err)
             p += p < end;
         else if (c == '{' || c == '[') {
             if (depth == FRAME_DEPTH)
-                return true;
+                return unsure;
             open[depth++] = c;
+            objects += c == '{';
         } else if (c == '}' || c == ']') {
             if (depth == 0 || open[depth - 1] != (c == '}' ? '{' : '['))
-                return true;
+                return unsure;
             depth--;
+            objects -= c == '}';
         }
     }
-    if (in_string)
+    return (struct json_frame){ .in_string = in_string,
+                                .in_object = objects > 0,
+                                .innermost = depth > 0 ? open[depth - 1] : '\0' };
+}
+
+/* Brackets and quotes closed at the end. Where brackets do not pair up (the engine takes that within what becomes a
+ * String) nothing is said: typing will tell. */
+static bool json_framing(struct str body, struct err *err)
+{
+    struct json_frame frame = json_frame(body);
+    if (frame.unsure)
+        return true;
+    if (frame.in_string)
         return err_set(err, ERR_CANNOT_PARSE_QUOTED_STRING,
                        "Cannot parse JSON string: expected closing quote, but the body ends");
-    if (depth > 0 && open[depth - 1] == '{')
+    if (frame.innermost == '{')
         return err_set(err, ERR_CANNOT_READ_ALL_DATA,
                        "Unexpected end of stream while parsing JSON: the body ends inside an object");
-    if (depth > 0)
+    if (frame.innermost == '[')
         return err_set(err, ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED,
                        "Cannot parse input: expected ']' at end of stream");
     return true;
@@ -355,7 +392,7 @@ const struct row_format rows_json_strings_each_row = { .name = "JSONStringsEachR
 
 /* ---- JSONCompactEachRow ---- */
 
-static bool compact_begin(struct row_parser *p)
+bool compact_begin(struct row_parser *p)
 {
     text_skip_spaces(&p->r);
     return text_need(&p->r, '[');
@@ -387,20 +424,20 @@ static bool compact_header(struct row_parser *p, header_name_fn *name, void *con
     return compact_end(p);
 }
 
-static bool compact_comma(struct row_parser *p)
+bool compact_comma(struct row_parser *p)
 {
     text_skip_spaces(&p->r);
     return text_need(&p->r, ',');
 }
 
-static bool compact_field(struct row_parser *p, size_t column, bool last)
+bool compact_field(struct row_parser *p, size_t column, bool last)
 {
     (void)last;
     text_skip_spaces(&p->r);
     return read_value(p, column);
 }
 
-static bool compact_skip(struct row_parser *p, size_t index)
+bool compact_skip(struct row_parser *p, size_t index)
 {
     (void)index;
     text_skip_spaces(&p->r);

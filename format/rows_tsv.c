@@ -239,17 +239,11 @@ static bool read_line(struct text_reader *r, struct column *c)
     return true;
 }
 
-static bool never_null(struct text_reader *r)
-{
-    (void)r;
-    return false;
-}
-
 static enum row_step lines_row(struct row_parser *p)
 {
     if (text_eof(&p->r))
         return ROW_END;
-    return row_field(p, p->target->columns[0], read_line, never_null) ? ROW_READ : ROW_FAILED;
+    return row_field(p, p->target->columns[0], read_line, row_never_null) ? ROW_READ : ROW_FAILED;
 }
 
 const struct row_format rows_lines = {

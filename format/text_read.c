@@ -29,6 +29,7 @@ bool text_reader_init(struct text_reader *r, struct str text, const struct forma
                                .end = text.data + text.len,
                                .start = text.data,
                                .settings = settings,
+                               .csv_delimiter = settings->format_csv_delimiter.data[0],
                                .err = err,
                                .wall_ns = wall_ns,
                                .session = timezone_find(settings->session_timezone) };
@@ -59,6 +60,14 @@ bool text_take_word_nocase(struct text_reader *r, const char *word)
     if ((size_t)(r->end - r->at) < len || strncasecmp(r->at, word, len) != 0)
         return false;
     r->at += len;
+    return true;
+}
+
+bool text_take_str(struct text_reader *r, struct str word)
+{
+    if ((size_t)(r->end - r->at) < word.len || (word.len > 0 && memcmp(r->at, word.data, word.len) != 0))
+        return false;
+    r->at += word.len;
     return true;
 }
 
@@ -170,10 +179,17 @@ bool text_read_null_quoted(struct text_reader *r)
 
 bool text_read_null_csv(struct text_reader *r)
 {
-    const struct format_settings *s = r->settings;
+    struct str null = r->settings->format_csv_null_representation;
+    const char *from = r->at;
     if (text_eof(r))
         return false;
-    return take_null(r, s->format_csv_null_representation, s->format_csv_delimiter.data[0], '\n', true);
+    if (r->csv_delimiter_long.len == 0)
+        return take_null(r, null, r->csv_delimiter, '\n', true);
+    bool taken = text_take_str(r, null);
+    const char *after = r->at;
+    taken = taken && text_take_str(r, r->csv_delimiter_long);
+    r->at = taken ? after : from;
+    return taken;
 }
 
 bool text_read_null_whole(struct text_reader *r)
@@ -213,7 +229,7 @@ static bool push_fixed_string(struct text_reader *r, struct column *c, struct st
     return true;
 }
 
-static bool push_string(struct text_reader *r, struct column *c, struct str s)
+bool text_push_string(struct text_reader *r, struct column *c, struct str s)
 {
     if (c->type->kind == TYPE_FIXED_STRING)
         return push_fixed_string(r, c, s);
@@ -367,7 +383,7 @@ static bool ends_escaped(const struct text_reader *r)
 }
 static bool ends_csv(const struct text_reader *r)
 {
-    return text_eof(r) || *r->at == r->settings->format_csv_delimiter.data[0] || *r->at == '\n' || *r->at == '\r';
+    return text_eof(r) || *r->at == r->csv_delimiter || *r->at == '\n' || *r->at == '\r';
 }
 static bool ends_quoted(const struct text_reader *r)
 {
@@ -748,7 +764,7 @@ static bool read_other_as_string(struct text_reader *r, struct column *c)
     }
     struct str string;
     if (!s->input_format_json_read_numbers_as_strings)
-        return text_json_string(r, &string) && push_string(r, c, string);
+        return text_json_string(r, &string) && text_push_string(r, c, string);
     const char *from = r->at;
     if (!text_json_skip(r, STR("json_field")))
         return false;
@@ -763,11 +779,11 @@ static bool read_string_json(struct text_reader *r, struct column *c)
     const struct format_settings *s = r->settings;
     struct str string;
     if (text_is(r, '"') || text_eof(r))
-        return text_json_string(r, &string) && push_string(r, c, string);
+        return text_json_string(r, &string) && text_push_string(r, c, string);
     if (s->input_format_json_read_objects_as_strings && *r->at == '{')
-        return text_json_balanced(r, '{', '}', &string) && push_string(r, c, string);
+        return text_balanced(r, '{', '}', '"', &string) && text_push_string(r, c, string);
     if (s->input_format_json_read_arrays_as_strings && *r->at == '[')
-        return text_json_balanced(r, '[', ']', &string) && push_string(r, c, string);
+        return text_balanced(r, '[', ']', '"', &string) && text_push_string(r, c, string);
     return read_other_as_string(r, c);
 }
 
@@ -905,7 +921,7 @@ bool text_read_escaped(struct text_reader *r, struct column *c)
     }
     enum type_kind kind = c->type->kind;
     if (kind == TYPE_STRING || kind == TYPE_FIXED_STRING)
-        return text_escaped_string(r, &string) && push_string(r, c, string);
+        return text_escaped_string(r, &string) && text_push_string(r, c, string);
     if (kind == TYPE_ENUM8 || kind == TYPE_ENUM16) {
         if (r->settings->input_format_tsv_enum_as_number)
             return read_enum_number(r, c);
@@ -933,7 +949,7 @@ bool text_read_raw(struct text_reader *r, struct column *c)
     if (!text_raw_string(r, &string))
         return false;
     if (c->type->kind == TYPE_STRING)
-        return push_string(r, c, string);
+        return text_push_string(r, c, string);
     const char *end = r->end, *after = r->at;
     r->at = string.data;
     r->end = string.data + string.len;
@@ -979,7 +995,7 @@ bool text_read_quoted(struct text_reader *r, struct column *c)
     switch (c->type->kind) {
     case TYPE_STRING:
     case TYPE_FIXED_STRING:
-        return text_quoted_string(r, true, &string) && push_string(r, c, string);
+        return text_quoted_string(r, true, &string) && text_push_string(r, c, string);
     case TYPE_BOOL:
         return read_bool_quoted(r, c);
     case TYPE_ENUM8:
@@ -1080,7 +1096,7 @@ static bool read_bare_csv(struct text_reader *r, struct column *c)
     char quote = *r->at;
     bool quoted = quote == '\'' || quote == '"';
     bool loose_date = (c->type->kind == TYPE_DATETIME || c->type->kind == TYPE_DATETIME64) &&
-                      r->settings->date_time_input_format != 0 && r->settings->format_csv_delimiter.data[0] == ',';
+                      r->settings->date_time_input_format != 0 && r->csv_delimiter == ',';
     if (!quoted && loose_date) /* best effort would read over a comma */
         return text_csv_string(r, false, &field) && in_field(r, field, c, read_bare_field);
     r->at += quoted;
@@ -1102,7 +1118,7 @@ bool text_read_csv(struct text_reader *r, struct column *c)
     switch (c->type->kind) {
     case TYPE_STRING:
     case TYPE_FIXED_STRING:
-        return text_csv_string(r, false, &field) && push_string(r, c, field);
+        return text_csv_string(r, false, &field) && text_push_string(r, c, field);
     case TYPE_ENUM8:
     case TYPE_ENUM16:
         if (r->settings->input_format_csv_enum_as_number)
@@ -1133,7 +1149,7 @@ static bool read_whole_value(struct text_reader *r, struct column *c)
     struct str rest = str_make(r->at, (size_t)(r->end - r->at));
     if (kind == TYPE_STRING || kind == TYPE_FIXED_STRING || kind == TYPE_ENUM8 || kind == TYPE_ENUM16) {
         r->at = r->end;
-        return kind == TYPE_STRING || kind == TYPE_FIXED_STRING ? push_string(r, c, rest) : push_enum(r, c, rest);
+        return kind == TYPE_STRING || kind == TYPE_FIXED_STRING ? text_push_string(r, c, rest) : push_enum(r, c, rest);
     }
     if (kind == TYPE_BOOL)
         return read_bool(r, c, ends_whole);

@@ -30,10 +30,12 @@ struct text_reader {
     int64_t wall_ns;                 /* the present, for dates that leave the year out */
     const struct time_zone *session; /* for DateTime columns without a zone */
     unsigned depth;
-    bool csv_field;               /* bounded by a CSV field: dates are read only as far as it goes */
-    struct strbuf scratch;        /* strings with escapes are put together here */
-    struct strbuf field;          /* a CSV field that holds an array */
-    const struct type *zone_type; /* whose zone is in `zone` */
+    bool csv_field;                /* bounded by a CSV field: dates are read only as far as it goes */
+    char csv_delimiter;            /* the setting's, or that of CustomSeparated */
+    struct str csv_delimiter_long; /* CustomSeparated: where not empty, text without quotes goes up to it alone */
+    struct strbuf scratch;         /* strings with escapes are put together here */
+    struct strbuf field;           /* a CSV field that holds an array */
+    const struct type *zone_type;  /* whose zone is in `zone` */
     const struct time_zone *zone;
 };
 
@@ -80,6 +82,12 @@ static inline bool text_need(struct text_reader *r, char c)
     return text_expected(r, (const char[]){ c, '\0' });
 }
 
+/* r->at stands before word, which may be empty; it is taken. Otherwise nothing is. */
+bool text_take_str(struct text_reader *r, struct str word);
+
+/* The bytes into a String or FixedString column. Errors: TOO_LARGE_STRING_SIZE. */
+bool text_push_string(struct text_reader *r, struct column *c, struct str s);
+
 /* What ColumnX::insertDefault of the engine appends: zero bytes even where no enum element is 0; NULL when nullable. */
 void column_push_zero(struct column *c);
 
@@ -112,8 +120,8 @@ bool text_quoted_string(struct text_reader *r, bool doubled, struct str *out); /
 bool text_escaped_string(struct text_reader *r, struct str *out);              /* to tab or line end */
 bool text_raw_string(struct text_reader *r, struct str *out);
 bool text_csv_string(struct text_reader *r, bool keep_quotes, struct str *out); /* to delimiter or line end */
-/* {...} or [...] as its text; only the balance of its own brackets outside of "..." is looked at. */
-bool text_json_balanced(struct text_reader *r, char open, char close, struct str *out);
+/* {...} or [...] as its text; only the balance of its own brackets outside of quotes is looked at. */
+bool text_balanced(struct text_reader *r, char open, char close, char quote, struct str *out);
 /* Passes over one JSON value of any kind. key: for the error. */
 bool text_json_skip(struct text_reader *r, struct str key);
 

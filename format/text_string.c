@@ -132,13 +132,13 @@ bool text_json_string(struct text_reader *r, struct str *out)
     return quoted(r, '"', false, json_escape, "JSON string", out);
 }
 
-bool text_json_balanced(struct text_reader *r, char open, char close, struct str *out)
+bool text_balanced(struct text_reader *r, char open, char close, char quote, struct str *out)
 {
     const char *from = r->at;
     int64_t balance = 0;
     bool in_string = false;
     while (!text_eof(r)) {
-        r->at = scan_find4(r->at, r->end, '\\', open, close, '"');
+        r->at = scan_find4(r->at, r->end, '\\', open, close, quote);
         if (text_eof(r))
             break;
         char c = *r->at++;
@@ -146,7 +146,7 @@ bool text_json_balanced(struct text_reader *r, char open, char close, struct str
             r->at += !text_eof(r);
             continue;
         }
-        if (c == '"')
+        if (c == quote)
             in_string = !in_string;
         else if (!in_string)
             balance += c == open ? 1 : -1;
@@ -379,15 +379,28 @@ static bool csv_quoted(struct text_reader *r, char quote, bool keep_quotes, stru
     return true;
 }
 
+/* Up to the delimiter of more than one byte, whatever stands before it. */
+static bool csv_up_to(struct text_reader *r, struct str delimiter, struct str *out)
+{
+    ptrdiff_t at = str_find(str_make(r->at, (size_t)(r->end - r->at)), delimiter);
+    if (at == STR_NONE)
+        return text_fail(r, ERR_INCORRECT_DATA, "Unexpected EOF while reading CSV string, expected custom delimiter");
+    *out = str_make(r->at, (size_t)at);
+    r->at += at;
+    return true;
+}
+
 bool text_csv_string(struct text_reader *r, bool keep_quotes, struct str *out)
 {
     const struct format_settings *s = r->settings;
-    char delimiter = s->format_csv_delimiter.data[0];
+    char delimiter = r->csv_delimiter;
     *out = STR_EMPTY;
-    if (text_eof(r) || *r->at == delimiter)
+    if (text_eof(r) || (r->csv_delimiter_long.len == 0 && *r->at == delimiter))
         return true;
     if ((*r->at == '\'' && s->format_csv_allow_single_quotes) || (*r->at == '"' && s->format_csv_allow_double_quotes))
         return csv_quoted(r, *r->at, keep_quotes, out);
+    if (r->csv_delimiter_long.len > 0)
+        return csv_up_to(r, r->csv_delimiter_long, out);
     const char *from = r->at, *stop = r->at;
     for (;; stop++) { /* a \r that no \n follows is text */
         stop = scan_find3(stop, r->end, delimiter, '\r', '\n');

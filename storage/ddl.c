@@ -10,6 +10,7 @@ void table_spec_of(const struct table_def *def, struct arena *arena, struct tabl
                                  .name = def->name,
                                  .uuid = str_of(def->uuid),
                                  .engine = def->engine,
+                                 .engine_args_count = def->engine_args_count,
                                  .partition_text = def->partition_text,
                                  .order_text = def->order_text,
                                  .primary_text = def->primary_text,
@@ -33,6 +34,9 @@ void table_spec_of(const struct table_def *def, struct arena *arena, struct tabl
                                            .ttl_text = from->ttl_text,
                                            .field_id = from->field_id };
     }
+    spec->engine_args = ARENA_ARRAY(arena, struct str, def->engine_args_count + 1);
+    for (size_t i = 0; i < def->engine_args_count; i++)
+        spec->engine_args[i] = def->engine_args[i];
     spec->extras = ARENA_ARRAY(arena, struct str, def->extras_count + 1);
     for (size_t i = 0; i < def->extras_count; i++)
         spec->extras[i] = def->extras[i];

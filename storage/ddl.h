@@ -12,6 +12,7 @@
 #include "base/strbuf.h"
 #include "format/parquet.h"
 #include "format/schema.h"
+#include "storage/collapse.h"
 #include "storage/partition.h"
 
 struct table_settings {                                   /* ClickHouse's names; docs: `sluice` page "Table settings" */
@@ -43,7 +44,10 @@ struct table_def {
     struct schema *schema; /* owned reference */
     struct schema *stored; /* the columns that parts have: all but ALIAS and EPHEMERAL; owned; often the same object */
     const size_t *stored_columns; /* stored column i is column stored_columns[i] of schema */
-    struct str engine;            /* "MergeTree" */
+    struct str engine;            /* "MergeTree", "ReplacingMergeTree", "SummingMergeTree" */
+    const struct str *engine_args;
+    size_t engine_args_count;
+    struct collapse_rule rule; /* of the engine, over the stored columns */
     struct str partition_text, order_text, primary_text, ttl_text, comment, settings_text;
     const struct partition_expr *partition;
     const size_t *order_columns; /* leading plain columns of ORDER BY, as schema indexes: what parts are sorted by */

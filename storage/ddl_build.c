@@ -230,6 +230,151 @@ static bool build_order(struct builder *b)
     return true;
 }
 
+/* ---- the engine's rule ---- */
+
+static bool is_in_key(const struct table_def *def, size_t stored)
+{
+    bool found = false;
+    for (size_t i = 0; i < def->order_columns_count; i++)
+        found = found || def->order_stored[i] == stored;
+    return found;
+}
+
+static bool is_in_partition_key(struct builder *b, struct str name, bool *found)
+{
+    struct expr_text key;
+    *found = false;
+    if (b->def->partition_text.len == 0)
+        return true;
+    if (!parse_text(b, b->def->partition_text, &key, "PARTITION BY"))
+        return false;
+    for (size_t i = 0; i < key.names_count; i++)
+        *found = *found || str_eq(key.names[i], name);
+    return true;
+}
+
+/* An argument of the engine as a stored column. */
+static bool argument_column(struct builder *b, struct str text, const char *what, size_t *stored)
+{
+    int column = plain_column(b, text);
+    if (column < 0)
+        return err_set(b->err, ERR_NO_SUCH_COLUMN_IN_TABLE, "%s " STR_FMT " does not exist in table declaration", what,
+                       STR_ARG(text));
+    *stored = stored_index(b->def, (size_t)column);
+    return true;
+}
+
+static bool can_be_version(const struct type *type)
+{
+    switch (type->kind) {
+    case TYPE_FLOAT32:
+    case TYPE_FLOAT64:
+    case TYPE_DATE:
+    case TYPE_DATE32:
+    case TYPE_DATETIME:
+    case TYPE_DATETIME64:
+        return !type->nullable;
+    default:
+        return type_is_integer(type) && !type->nullable;
+    }
+}
+
+static bool build_replacing(struct builder *b, struct collapse_rule *rule)
+{
+    const struct table_def *def = b->def;
+    rule->kind = COLLAPSE_REPLACING;
+    rule->has_version = def->engine_args_count > 0;
+    rule->has_deleted = def->engine_args_count > 1;
+    if (rule->has_version && !argument_column(b, def->engine_args[0], "Version column", &rule->version))
+        return false;
+    if (rule->has_deleted && !argument_column(b, def->engine_args[1], "is_deleted column", &rule->deleted))
+        return false;
+    const struct schema_column *columns = def->stored->columns;
+    if (rule->has_version && !can_be_version(columns[rule->version].type))
+        return err_set(b->err, ERR_BAD_TYPE_OF_FIELD,
+                       "The column " STR_FMT " cannot be used as a version column for storage ReplacingMergeTree "
+                       "because it is of type " STR_FMT,
+                       STR_ARG(columns[rule->version].name), STR_ARG(columns[rule->version].type->text));
+    if (rule->has_deleted && !str_is(columns[rule->deleted].type->text, "UInt8"))
+        return err_set(b->err, ERR_BAD_TYPE_OF_FIELD,
+                       "is_deleted column (" STR_FMT ") for storage ReplacingMergeTree must have type UInt8. Provided "
+                       "column of type " STR_FMT,
+                       STR_ARG(columns[rule->deleted].name), STR_ARG(columns[rule->deleted].type->text));
+    return true;
+}
+
+static bool build_listed_sums(struct builder *b, size_t *sums, size_t *count)
+{
+    struct str *names;
+    size_t names_count = split_key(b, b->def->engine_args[0], &names);
+    for (size_t i = 0; i < names_count; i++) {
+        size_t stored = 0;
+        bool partition = false;
+        if (!argument_column(b, names[i], "Column to sum", &stored) || !is_in_partition_key(b, names[i], &partition))
+            return false;
+        if (partition || is_in_key(b->def, stored))
+            return err_set(b->err, ERR_BAD_ARGUMENTS,
+                           "Columns: " STR_FMT " listed both in columns to sum and in %s key. That is not allowed.",
+                           STR_ARG(names[i]), partition ? "partition" : "sorting");
+        const struct type *type = b->def->stored->columns[stored].type;
+        if (!collapse_can_sum(type))
+            return err_set(b->err, ERR_ILLEGAL_TYPE_OF_ARGUMENT,
+                           "Column to sum " STR_FMT " is of type " STR_FMT ", which has no sum", STR_ARG(names[i]),
+                           STR_ARG(type->text));
+        sums[(*count)++] = stored;
+    }
+    return true;
+}
+
+/* Without a list: all that can be summed, but what is in a key. */
+static bool build_summing(struct builder *b, struct collapse_rule *rule)
+{
+    const struct schema *stored = b->def->stored;
+    size_t *sums = ARENA_ARRAY(b->arena, size_t, stored->columns_count);
+    rule->kind = COLLAPSE_SUMMING;
+    rule->sums = sums;
+    for (size_t i = 0; i < stored->columns_count; i++) {
+        struct str name = stored->columns[i].name;
+        ptrdiff_t dot = str_find_char(name, '.');
+        if (dot > 0 && str_ends(str_sub(name, 0, (size_t)dot), STR("Map")))
+            return err_set(b->err, ERR_NOT_IMPLEMENTED,
+                           "SummingMergeTree with the nested map " STR_FMT " is not supported",
+                           STR_ARG(str_sub(name, 0, (size_t)dot)));
+    }
+    if (b->def->engine_args_count > 0)
+        return build_listed_sums(b, sums, &rule->sums_count);
+    for (size_t i = 0; i < stored->columns_count; i++) {
+        bool partition = false;
+        if (!is_in_partition_key(b, stored->columns[i].name, &partition))
+            return false;
+        if (!partition && !is_in_key(b->def, i) && collapse_can_sum(stored->columns[i].type))
+            sums[rule->sums_count++] = i;
+    }
+    return true;
+}
+
+static bool build_engine(struct builder *b)
+{
+    struct table_def *def = b->def;
+    struct str *args = ARENA_ARRAY(b->arena, struct str, b->spec->engine_args_count), *elements;
+    for (size_t i = 0; i < b->spec->engine_args_count; i++)
+        args[i] = dup(b, b->spec->engine_args[i]);
+    def->engine_args = args;
+    def->engine_args_count = b->spec->engine_args_count;
+    if (str_is(def->engine, "MergeTree"))
+        return true;
+    if (split_key(b, def->order_text, &elements) != def->order_columns_count)
+        return err_set(b->err, ERR_NOT_IMPLEMENTED, STR_FMT " needs a sorting key of plain columns here",
+                       STR_ARG(def->engine));
+    def->rule.key = def->order_stored;
+    def->rule.key_count = def->order_columns_count;
+    if (str_is(def->engine, "ReplacingMergeTree"))
+        return build_replacing(b, &def->rule);
+    if (def->order_columns_count == 0) /* without a key there is nothing to sum by: rows stay, as in the engine */
+        return true;
+    return build_summing(b, &def->rule);
+}
+
 static bool build_partition(struct builder *b)
 {
     struct table_def *def = b->def;
@@ -318,7 +463,7 @@ static bool build_names(struct builder *b)
                        CATALOG_SOURCE_MAX);
     def->database = dup(b, spec->database);
     def->name = dup(b, spec->name);
-    def->engine = STR("MergeTree");
+    def->engine = b->spec->has_engine ? dup(b, b->spec->engine) : STR("MergeTree");
     def->comment = dup(b, spec->comment);
     if (spec->uuid.len == 0)
         return true;
@@ -356,7 +501,7 @@ bool table_def_build(const struct table_spec *spec, struct table_def **out, stru
     b.def->schema = b.schema;
     build_stored(&b);
     build_extras(&b);
-    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_ttl(&b)) {
+    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) || !build_ttl(&b)) {
         table_def_free(b.def);
         return false;
     }

@@ -5,7 +5,7 @@
 #include "storage/ddl_statement.h"
 #include "storage/expr_text.h"
 
-enum { SETTINGS_MAX = 256, ALTERS_MAX = 256 };
+enum { SETTINGS_MAX = 256, ENGINE_ARGS_MAX = 8, ALTERS_MAX = 256 };
 
 /* A value as it will be printed: 100, -1, 1.5, true, 'text'. */
 static bool take_value(struct ddl_parser *p, struct str *out)
@@ -99,19 +99,45 @@ static bool take_key(struct ddl_parser *p, struct str *out)
     return true;
 }
 
+static bool take_engine_args(struct ddl_parser *p, struct table_spec *spec)
+{
+    if (!lexer_take_symbol(&p->lexer, "(") || lexer_take_symbol(&p->lexer, ")"))
+        return true;
+    spec->engine_args = ARENA_ARRAY(p->arena, struct str, ENGINE_ARGS_MAX);
+    do {
+        struct expr_text expr;
+        if (spec->engine_args_count == ENGINE_ARGS_MAX)
+            return ddl_fail(p, "fewer arguments");
+        if (!expr_text_parse(&p->lexer, p->arena, &expr, p->err))
+            return false;
+        spec->engine_args[spec->engine_args_count++] = expr.text;
+    } while (lexer_take_symbol(&p->lexer, ","));
+    return ddl_want_symbol(p, ")");
+}
+
 static bool take_engine_name(struct ddl_parser *p, struct table_spec *spec)
 {
+    static const struct {
+        const char *name;
+        size_t args_max;
+    } engines[] = { { "MergeTree", 0 }, { "ReplacingMergeTree", 2 }, { "SummingMergeTree", 1 } };
     (void)lexer_take_symbol(&p->lexer, "=");
     if (!ddl_take_name(p, &spec->engine))
         return false;
     spec->has_engine = true;
-    if (!str_is(spec->engine, "MergeTree"))
-        return err_set(p->err, ERR_UNKNOWN_STORAGE, "Unknown table engine " STR_FMT ": tables here are MergeTree",
+    size_t at = 0;
+    while (at < ARRAY_COUNT(engines) && !str_is(spec->engine, engines[at].name))
+        at++;
+    if (at == ARRAY_COUNT(engines))
+        return err_set(p->err, ERR_UNKNOWN_STORAGE,
+                       "Unknown table engine " STR_FMT
+                       ": tables here are MergeTree, ReplacingMergeTree or SummingMergeTree",
                        STR_ARG(spec->engine));
-    if (!lexer_take_symbol(&p->lexer, "("))
-        return true;
-    return lexer_take_symbol(&p->lexer, ")") ||
-           err_set(p->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "Engine MergeTree takes no arguments");
+    if (!take_engine_args(p, spec))
+        return false;
+    return spec->engine_args_count <= engines[at].args_max ||
+           err_set(p->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "Engine %s takes %zu arguments at most",
+                   engines[at].name, engines[at].args_max);
 }
 
 static bool once(struct ddl_parser *p, const struct str *text)

@@ -68,6 +68,12 @@ static void print_clause(struct strbuf *out, const char *between, const char *ke
 static void print_engine(const struct table_def *def, const char *between, bool comment, struct strbuf *out)
 {
     strbuf_add(out, def->engine);
+    for (size_t i = 0; i < def->engine_args_count; i++) {
+        strbuf_add_text(out, i == 0 ? "(" : ", ");
+        strbuf_add(out, def->engine_args[i]);
+    }
+    if (def->engine_args_count > 0)
+        strbuf_add_char(out, ')');
     print_clause(out, between, "PARTITION BY", def->partition_text);
     print_clause(out, between, "PRIMARY KEY", def->primary_text);
     print_clause(out, between, "ORDER BY", def->order_text);

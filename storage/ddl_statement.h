@@ -29,6 +29,8 @@ struct table_spec {
     struct str *extras; /* INDEX, PROJECTION, canonical */
     size_t extras_count;
     struct str engine;
+    struct str *engine_args; /* canonical */
+    size_t engine_args_count;
     struct str partition_text, order_text, primary_text, ttl_text, comment;
     struct table_setting *settings; /* as given, in order */
     size_t settings_count;

@@ -5,7 +5,8 @@
  * writer source n: row group, row ->/
  *
  * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The rows
- * that went in and those that came out are counted and hashed apart from each other, and have to agree. */
+ * that went in and those that came out are counted and hashed apart from each other, and have to agree; a Replacing or
+ * Summing table's output goes through its rule, which keeps an account of what it changes. */
 #include "storage/merge.h"
 
 #include <stdlib.h>
@@ -39,6 +40,8 @@ struct merger {
     struct run *runs;
     size_t runs_count, runs_rows;
     struct block out;
+    struct collapse *collapse; /* NULL: the table keeps all rows */
+    struct block kept;         /* what collapse let through */
     struct part_writer *writer;
     struct hash128 sum; /* of what was read, defaults filled in */
     uint64_t rows;
@@ -216,14 +219,32 @@ static const struct source *second(const struct merger *m)
 
 /* ---- output ---- */
 
+static bool write_block(struct merger *m, struct block *block, struct err *err)
+{
+    if (block->rows == 0)
+        return true;
+    if (!check_cancel(m->job, err) || !part_writer_add(m->writer, block, err))
+        return false;
+    block_truncate(block, 0);
+    return true;
+}
+
 static bool write_out(struct merger *m, struct err *err)
 {
-    if (m->out.rows == 0)
-        return true;
-    if (!check_cancel(m->job, err) || !part_writer_add(m->writer, &m->out, err))
-        return false;
+    if (m->collapse == NULL)
+        return write_block(m, &m->out, err);
+    collapse_add(m->collapse, &m->out, &m->kept);
     block_truncate(&m->out, 0);
-    return true;
+    return write_block(m, &m->kept, err);
+}
+
+static bool write_last(struct merger *m, struct err *err)
+{
+    if (!write_out(m, err))
+        return false;
+    if (m->collapse != NULL)
+        collapse_end(m->collapse, &m->kept);
+    return write_block(m, &m->kept, err);
 }
 
 static bool copy_runs(struct merger *m, struct err *err)
@@ -263,7 +284,7 @@ static bool merge_all(struct merger *m, struct err *err)
             m->heap[0] = m->heap[--m->heap_count];
         sift_down(m, 0);
     }
-    return write_out(m, err);
+    return write_last(m, err);
 }
 
 /* ---- all of it ---- */
@@ -306,15 +327,31 @@ static bool open_writer(struct merger *m, struct part_name *name, struct err *er
     return part_writer_open(job->fs, job->dir, name, def->stored, &options, &m->writer, err);
 }
 
+/* What went in is what came out, but for the rows that the engine's rule took and made, which are counted apart. */
+static bool check_rows(const struct merger *m, struct err *err)
+{
+    struct collapse_account account = { 0 };
+    if (m->collapse != NULL)
+        account = collapse_account(m->collapse);
+    uint64_t rows = m->rows - account.rows_taken + account.rows_made, written = part_writer_rows(m->writer);
+    struct hash128 sum = hash128_add(hash128_sub(m->sum, account.taken), account.made);
+    if (written == rows && hash128_eq(part_writer_hash_sum(m->writer), sum))
+        return true;
+    return err_set(err, ERR_LOGICAL_ERROR,
+                   "merge in %s: %llu rows went in, the engine took %llu and made %llu, %llu came out, or not the "
+                   "same ones",
+                   m->job->dir, (unsigned long long)m->rows, (unsigned long long)account.rows_taken,
+                   (unsigned long long)account.rows_made, (unsigned long long)written);
+}
+
 static bool finish(struct merger *m, const struct part_name *name, struct err *err)
 {
     const struct merge_job *job = m->job;
     struct part_meta meta = { .name = *name,
                               .created_wall_ns = job->wall_ns,
                               .schema_version = job->def->schema->version };
-    if (part_writer_rows(m->writer) != m->rows || !hash128_eq(part_writer_hash_sum(m->writer), m->sum))
-        return err_set(err, ERR_LOGICAL_ERROR, "merge in %s: %llu rows went in, %llu came out, or not the same ones",
-                       job->dir, (unsigned long long)m->rows, (unsigned long long)part_writer_rows(m->writer));
+    if (!check_rows(m, err))
+        return false;
     memcpy(meta.table_uuid, job->def->uuid, sizeof meta.table_uuid);
     must(partition_key_copy(&meta.partition, &job->sources[0]->partition));
     bool ok = part_writer_finish(m->writer, &meta, err);
@@ -331,6 +368,9 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
     m.heap = mem_zalloc(job->sources_count * sizeof(struct source *));
     m.runs = mem_alloc(RUNS_MAX * sizeof *m.runs);
     init_block(&m.out, m.schema);
+    init_block(&m.kept, m.schema);
+    if (job->def->rule.kind != COLLAPSE_NOTHING)
+        m.collapse = collapse_new(&job->def->rule, &m.out);
     bool ok = open_sources(&m, err) && open_writer(&m, &name, err) && merge_all(&m, err) && finish(&m, &name, err);
     for (size_t i = 0; i < job->sources_count; i++) {
         if (m.sources[i].part != NULL)
@@ -338,6 +378,8 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
         free(m.sources[i].columns);
     }
     block_fini(&m.out);
+    block_fini(&m.kept);
+    collapse_free(m.collapse);
     free(m.sources);
     free(m.heap);
     free(m.runs);

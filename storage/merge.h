@@ -54,7 +54,8 @@ struct merge_job {
     int64_t wall_ns;
     const int *cancel_a, *cancel_b; /* atomic; either stops it with ABORTED */
 };
-/* The merged part, synced under its temporary name, with as many rows and the same row-hash sum as its sources; columns
- * that a source has not are filled by their defaults. */
+/* The merged part, synced under its temporary name, with as many rows and the same row-hash sum as its sources, less
+ * and plus what the engine's rule (collapse.h) took and made; columns that a source has not are filled by their
+ * defaults. */
 must_use bool merge_run(const struct merge_job *job, struct part_writer **writer, struct err *err);
 #endif

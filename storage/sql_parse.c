@@ -118,6 +118,9 @@ static bool table_item(struct sql_parser *p, struct sql_table *table)
             return false;
     }
     table->final_ |= sql_word(p, "FINAL");
+    if (table->final_ && table->query != NULL)
+        return err_set(p->err, ERR_UNSUPPORTED_METHOD, "FINAL is not for subqueries (at position %zu)",
+                       table->offset + 1);
     if (sql_next_is_word(p, "SAMPLE"))
         return sql_unsupported(p, sql_peek(p).offset, "SAMPLE");
     return true;

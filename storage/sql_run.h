@@ -161,8 +161,9 @@ struct sql_source_table {
     struct sql_run *run;
     struct table *table; /* TABLE: referenced */
     struct part_set *parts;
-    struct schema *schema; /* the table's, now */
-    struct block block;    /* BLOCK */
+    struct schema *schema;       /* the table's, now */
+    const struct table_def *def; /* the same moment's */
+    struct block block;          /* BLOCK */
     bool block_ready;
     bool (*fill)(void *context, struct block *block, struct err *err);
     void *context;
@@ -182,6 +183,12 @@ bool sql_source_system(struct sql_run *run, struct sql_table *table, bool *found
 /* Names of the tables of system. */
 size_t sql_system_count(const struct sql_session *session);
 struct str sql_system_name(const struct sql_session *session, size_t index);
+/* One column of one row group of a part, into an empty column; its memory is accounted for. A column that is younger
+ * than the part has its defaults. */
+bool sql_source_read(const struct sql_source_table *source, struct part *part, size_t group,
+                     const struct sql_column *wanted, struct column *column, struct err *err);
+/* The fill of a BLOCK source that stands for a table under FINAL (sql_final.c); context is the source. */
+bool sql_final_fill(void *context, struct block *block, struct err *err);
 bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, struct err *err);
 
 /* ---- SQLite ---- */

@@ -450,6 +450,7 @@ static void use_table(struct sql_run *run, struct sql_table *table, struct table
     const struct table_def *def = table_def(found);
     source->table = found;
     source->schema = schema_ref(def->schema);
+    source->def = def;
     source->parts = table_snapshot(found);
     source->ast = table;
     table->source = source;
@@ -467,13 +468,32 @@ static void use_table(struct sql_run *run, struct sql_table *table, struct table
     }
 }
 
+static bool no_final(const struct sql_table *table, struct str storage, struct err *err)
+{
+    return err_set(err, ERR_ILLEGAL_FINAL, "Storage " STR_FMT " doesn't support FINAL (at position %zu)",
+                   STR_ARG(storage), table->offset + 1);
+}
+
+/* The rows after the engine's rule, made in memory when they are first asked for. */
+static bool use_final(struct sql_table *table, struct err *err)
+{
+    struct sql_source_table *source = table->source;
+    const struct table_def *def = source->def;
+    if (str_is(def->engine, "MergeTree"))
+        return no_final(table, def->engine, err);
+    if (def->rule.kind == COLLAPSE_NOTHING)
+        return true;
+    source->kind = SQL_SOURCE_BLOCK;
+    source->fill = sql_final_fill;
+    source->context = source;
+    return true;
+}
+
 bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *err)
 {
     const struct sql_session *session = run->session;
     if (table->function != NULL)
-        return table_function(run, table, err);
-    if (table->final_)
-        return err_set(err, ERR_NOT_IMPLEMENTED, "FINAL is not supported here (at position %zu)", table->offset + 1);
+        return (!table->final_ || no_final(table, table->function->name, err)) && table_function(run, table, err);
     if (table->database.len == 0)
         table->database = session->database;
     if (str_is(table->database, "system")) {
@@ -481,7 +501,7 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
         if (!sql_source_system(run, table, &found, err))
             return false;
         if (found)
-            return true;
+            return !table->final_ || no_final(table, table->name, err);
         return err_set(err, ERR_UNKNOWN_TABLE,
                        "Unknown table expression identifier 'system." STR_FMT "' (at position %zu)",
                        STR_ARG(table->name), table->offset + 1);
@@ -490,5 +510,5 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
     if (!store_table(session->store, table->database, table->name, &found, err))
         return false;
     use_table(run, table, found);
-    return true;
+    return !table->final_ || use_final(table, err);
 }

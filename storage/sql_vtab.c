@@ -135,48 +135,56 @@ static bool default_rows_of_block(const struct schema_column *column, struct par
 }
 
 /* A column that was added after the part was written. */
-static bool missing_column(struct cursor *cursor, struct part *part, const struct schema_column *column,
+static bool missing_column(struct part *part, size_t group, size_t rows, const struct schema_column *column,
                            struct column *out, struct err *err)
 {
     struct err failure = { 0 };
     if (column->default_expr == NULL) {
-        while (out->rows < cursor->rows)
+        while (out->rows < rows)
             column_push_default(out);
         return true;
     }
-    if (default_rows(column, part, NULL, cursor->rows, out, &failure))
+    if (default_rows(column, part, NULL, rows, out, &failure))
         return true;
     column_clear(out);
-    return default_rows_of_block(column, part, cursor->group, cursor->rows, out, err);
+    return default_rows_of_block(column, part, group, rows, out, err);
+}
+
+bool sql_source_read(const struct sql_source_table *source, struct part *part, size_t group,
+                     const struct sql_column *wanted, struct column *column, struct err *err)
+{
+    const struct schema *own = parquet_schema(part->file);
+    int at = schema_find(own, wanted->name, false), in_table = schema_find(source->schema, wanted->name, false);
+    size_t rows = (size_t)parquet_row_group(part->file, group).rows;
+    bool ok;
+    if (at >= 0 && !type_eq(own->columns[at].type, wanted->type))
+        return err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", part->path,
+                       STR_ARG(wanted->name));
+    if (at >= 0)
+        ok = parquet_read_column(part->file, group, (size_t)at, column, err);
+    else
+        ok = missing_column(part, group, rows, &source->schema->columns[in_table], column, err);
+    if (!ok)
+        return err_wrap(err, "part %s", part->path);
+    size_t bytes = column_bytes(column);
+    source->run->result->bytes_read += bytes;
+    if (sql_run_take(source->run, bytes))
+        return true;
+    *err = source->run->err;
+    return false;
 }
 
 static bool load_column(struct cursor *cursor, size_t index, struct err *err)
 {
     const struct sql_source_table *source = cursor->source;
-    struct part *part = source->parts->parts[cursor->part];
-    const struct schema *own = parquet_schema(part->file);
-    const struct sql_column *wanted = &source->ast->columns[source->columns[index]];
     struct column *column = &cursor->columns[index];
-    int at = schema_find(own, wanted->name, false), in_table = schema_find(source->schema, wanted->name, false);
-    bool ok;
     column_clear(column);
-    if (at >= 0 && !type_eq(own->columns[at].type, wanted->type))
-        return err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", part->path,
-                       STR_ARG(wanted->name));
-    if (at >= 0)
-        ok = parquet_read_column(part->file, cursor->group, (size_t)at, column, err);
-    else
-        ok = missing_column(cursor, part, &source->schema->columns[in_table], column, err);
-    if (!ok)
-        return err_wrap(err, "part %s", part->path);
+    if (!sql_source_read(source, source->parts->parts[cursor->part], cursor->group,
+                         &source->ast->columns[source->columns[index]], column, err))
+        return false;
     cursor->loaded[index] = true;
-    size_t bytes = column_bytes(column);
-    source->run->result->bytes_read += bytes;
-    cursor->taken += bytes;
-    if (sql_run_take(source->run, bytes))
-        return true;
-    *err = source->run->err;
-    return false;
+    cursor->taken += column_bytes(column);
+    return true;
 }
 
 static void leave_group(struct cursor *cursor)

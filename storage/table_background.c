@@ -87,6 +87,19 @@ static void slot_end(struct table *t)
     mutex_unlock(&t->write);
 }
 
+/* A part that no merge has made may hold rows that the engine's rule would take (optimize_on_insert = 0). */
+static bool pick_untouched(const struct table *t, const struct merge_candidate *list, struct merge_range *range)
+{
+    if (t->def->rule.kind == COLLAPSE_NOTHING)
+        return false;
+    for (size_t i = 0; i < t->current->count; i++)
+        if (!list[i].busy && t->current->parts[i]->name.level == 0) {
+            *range = (struct merge_range){ .from = i, .count = 1 };
+            return true;
+        }
+    return false;
+}
+
 static bool choose(struct table *t, struct str partition_id, bool all, struct choice *choice)
 {
     struct merge_range range;
@@ -94,7 +107,7 @@ static bool choose(struct table *t, struct str partition_id, bool all, struct ch
     mutex_lock(&t->lock);
     choice->def = t->def; /* now: no part can be of a newer schema */
     struct merge_candidate *list = candidates_of(t, partition_id);
-    bool found = all ? merge_pick_any(list, t->current->count, &limits, &range)
+    bool found = all ? merge_pick_any(list, t->current->count, &limits, &range) || pick_untouched(t, list, &range)
                      : merge_pick(list, t->current->count, &limits, &range);
     if (found) {
         choice->count = range.count;

@@ -13,16 +13,30 @@
 #include "base/log.h"
 #include "storage/table_impl.h"
 
+#define NO_PIECE SIZE_MAX
+
 struct piece { /* what goes to one partition */
     struct partition_key *key;
     uint32_t *rows; /* in their final order */
     size_t rows_count;
+    struct block made; /* of a Replacing or Summing table: what its rule leaves of the rows; else not used */
+    bool is_made;
     struct synced_dir *dir;
     struct part_writer *writer;
     struct part *part;
     struct part_token *tokens;
     size_t tokens_count;
 };
+
+static void piece_fini(struct piece *piece)
+{
+    free(piece->rows);
+    free(piece->tokens);
+    if (piece->is_made)
+        block_fini(&piece->made);
+    part_writer_free(piece->writer);
+    part_unref(piece->part);
+}
 
 struct flush {
     struct table *table;
@@ -237,15 +251,17 @@ static void make_pieces(struct flush *f)
 /* Each part's footer remembers the identities of the members that have rows in it. */
 static void give_tokens(struct flush *f)
 {
-    size_t *piece_of = mem_zalloc(f->keys_count * sizeof *piece_of);
+    size_t *piece_of = mem_alloc(f->keys_count * sizeof *piece_of);
     size_t *seen = mem_zalloc(f->keys_count * sizeof *seen);
+    for (size_t i = 0; i < f->keys_count; i++)
+        piece_of[i] = NO_PIECE;
     for (size_t i = 0; i < f->pieces_count; i++)
         piece_of[f->pieces[i].key - f->keys] = i;
     for (size_t c = 0; c < f->claims_count; c++) {
         const struct table_member *member = &f->members[f->claim_members[c]];
         for (size_t row = member->row_first; row < member->row_first + member->rows && !f->claims[c].known; row++) {
             size_t key = f->partition_of[row];
-            if (seen[key] == c + 1)
+            if (seen[key] == c + 1 || piece_of[key] == NO_PIECE)
                 continue;
             seen[key] = c + 1;
             struct piece *piece = &f->pieces[piece_of[key]];
@@ -302,6 +318,39 @@ static bool write_once(struct flush *f, size_t index, const struct block *block,
     return ok;
 }
 
+static void init_like(struct block *block, const struct block *like)
+{
+    block_init(block, like->columns_count);
+    for (size_t i = 0; i < like->columns_count; i++) {
+        column_init(&block->columns[i], like->columns[i].type);
+        block->names[i] = like->names[i];
+    }
+}
+
+/* A piece of which the engine's rule leaves nothing is no part: a retry comes to nothing again. */
+static void collapse_pieces(struct flush *f)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < f->pieces_count; i++) {
+        struct piece *piece = &f->pieces[i];
+        struct block rows;
+        struct collapse *collapse = collapse_new(&f->def->rule, &f->view);
+        init_like(&rows, &f->view);
+        init_like(&piece->made, &f->view);
+        block_gather(&rows, &f->view, piece->rows, piece->rows_count);
+        collapse_add(collapse, &rows, &piece->made);
+        collapse_end(collapse, &piece->made);
+        piece->is_made = true;
+        collapse_free(collapse);
+        block_fini(&rows);
+        if (piece->made.rows > 0)
+            f->pieces[kept++] = *piece;
+        else
+            piece_fini(piece);
+    }
+    f->pieces_count = kept;
+}
+
 static bool is_identity(const struct flush *f, const struct piece *piece)
 {
     if (piece->rows_count != f->view.rows)
@@ -318,15 +367,13 @@ static bool write_piece(struct flush *f, size_t index, struct err *err)
     struct piece *piece = &f->pieces[index];
     const struct block *block = &f->view;
     struct block gathered;
-    bool as_it_is = is_identity(f, piece);
+    bool as_it_is = piece->is_made || is_identity(f, piece);
     if (!table_dir(f->table, piece->key->dir, &piece->dir, err))
         return false;
+    if (piece->is_made)
+        block = &piece->made;
     if (!as_it_is) {
-        block_init(&gathered, f->view.columns_count);
-        for (size_t i = 0; i < f->view.columns_count; i++) {
-            column_init(&gathered.columns[i], f->view.columns[i].type);
-            gathered.names[i] = f->view.names[i];
-        }
+        init_like(&gathered, &f->view);
         block_gather(&gathered, &f->view, piece->rows, piece->rows_count);
         block = &gathered;
     }
@@ -419,6 +466,8 @@ static bool store_rows(struct flush *f, struct err *err)
 {
     struct table *t = f->table;
     make_pieces(f);
+    if (f->def->rule.kind != COLLAPSE_NOTHING && !f->options->keep_all_rows)
+        collapse_pieces(f);
     if (f->pieces_count == 0)
         return true;
     f->wall_ns = clock_wall_ns(t->env->clock);
@@ -474,13 +523,8 @@ static void count_members(struct flush *f)
 
 static void flush_fini(struct flush *f)
 {
-    for (size_t i = 0; i < f->pieces_count; i++) {
-        struct piece *piece = &f->pieces[i];
-        free(piece->rows);
-        free(piece->tokens);
-        part_writer_free(piece->writer);
-        part_unref(piece->part);
-    }
+    for (size_t i = 0; i < f->pieces_count; i++)
+        piece_fini(&f->pieces[i]);
     free(f->pieces);
     for (size_t i = 0; i < f->keys_count; i++)
         partition_key_fini(&f->keys[i]);

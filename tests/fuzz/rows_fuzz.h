@@ -60,21 +60,18 @@ static void rows_fuzz_settings(uint8_t choice, struct format_settings *s)
     s->input_format_tsv_allow_variable_number_of_columns = (choice & 128) != 0;
 }
 
-static int rows_fuzz(const uint8_t *data, size_t size, const char *const *formats, size_t formats_count)
+static int rows_fuzz_with(const uint8_t *data, size_t size, const char *const *formats, size_t formats_count,
+                          const struct format_settings *settings)
 {
     static struct schema *schema;
-    struct format_settings settings;
     const struct row_format *format;
     struct rows_report report;
     struct block block;
     struct rng_seeded rng;
     size_t columns[64], count;
     struct err err, ignored;
-    if (size < 2)
-        return 0;
     if (schema == NULL)
         schema = rows_fuzz_schema();
-    rows_fuzz_settings(data[0], &settings);
     must(row_format_find(str_of(formats[data[1] % formats_count]), &format, &err));
     must(rows_resolve_columns(schema, NULL, 0, false, columns, &count, &err));
     rng_seeded_init(&rng, 1);
@@ -86,7 +83,7 @@ static int rows_fuzz(const uint8_t *data, size_t size, const char *const *format
     struct rows_target target = { .schema = schema,
                                   .columns = columns,
                                   .columns_count = count,
-                                  .settings = &settings,
+                                  .settings = settings,
                                   .wall_ns = INT64_C(1796056898000000000),
                                   .rng = &rng.rng };
     struct str body = str_make(data + 2, size - 2);
@@ -94,8 +91,17 @@ static int rows_fuzz(const uint8_t *data, size_t size, const char *const *format
     must(block.rows == (ok ? report.rows : 0));
     for (size_t i = 0; i < schema->columns_count; i++)
         must(block.columns[i].rows == block.rows);
-    must(!ok || settings.input_format_allow_errors_num > 0 || rows_check_framing(format, body, &ignored));
+    must(!ok || settings->input_format_allow_errors_num > 0 || rows_check_framing(format, body, &ignored));
     block_fini(&block);
     return 0;
+}
+
+static inline int rows_fuzz(const uint8_t *data, size_t size, const char *const *formats, size_t formats_count)
+{
+    struct format_settings settings;
+    if (size < 2)
+        return 0;
+    rows_fuzz_settings(data[0], &settings);
+    return rows_fuzz_with(data, size, formats, formats_count, &settings);
 }
 #endif

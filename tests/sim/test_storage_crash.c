@@ -10,6 +10,7 @@
  *   - every file without a temporary name opens and checks;
  *   - a retry of each insert under its token leaves all rows of the script there exactly once.
  *
+ * Every second seed has a Replacing table: each row has a key of its own, so the engine's rule must take none.
  * SLUICE_SEED=n repeats one seed, SLUICE_STEP=1 visits every operation (the default skips some). */
 #include <stdio.h>
 #include <stdlib.h>
@@ -249,7 +250,9 @@ static bool run_one(uint64_t seed, uint64_t n, bool once)
     rng_seeded_init(&rng, seed * 1000003 + n);
     fixture_init(&w.f, fs_sim_new(), "/data", seed);
     fixture_open(&w.f);
-    ddl(&w.f, "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k");
+    ddl(&w.f, seed % 2 == 1 ? "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k"
+                            : "CREATE TABLE t (p Int32, k UInt64, s String) ENGINE = ReplacingMergeTree PARTITION BY p "
+                              "ORDER BY k");
     fs_sim_short_writes(w.f.fs, seed);
     if (once)
         fs_sim_fail_at(w.f.fs, n, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR);

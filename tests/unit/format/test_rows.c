@@ -423,6 +423,27 @@ static void formats_are_found_by_every_name(void **state)
     assert_non_null(strstr(err.text, "JSONEachRow"));
     assert_false(row_format_find(STR("Pretty"), &format, &err));
     assert_int_equal(err.code, ERR_FORMAT_IS_NOT_SUITABLE_FOR_INPUT);
+    assert_false(row_format_find(STR("msgpack"), &format, &err)); /* the engine reads it, we do not */
+    assert_int_equal(err.code, ERR_NOT_IMPLEMENTED);
+    assert_string_equal(err.text, "Format MsgPack is not supported for input");
+}
+
+/* Empty delimiters and a value of no bytes: the same place would be read for ever. */
+static void rows_that_take_no_bytes_are_refused(void **state)
+{
+    static const char *const columns[] = { "a Int32" };
+    struct bench b;
+    (void)state;
+    bench_init(&b, columns, ARRAY_COUNT(columns));
+    b.settings.format_custom_field_delimiter = b.settings.format_custom_row_after_delimiter = STR_EMPTY;
+    assert_false(parse(&b, "CustomSeparated", "x"));
+    assert_int_equal(b.err.code, ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED);
+    b.settings.input_format_custom_allow_variable_number_of_columns = true;
+    b.settings.format_custom_row_after_delimiter = STR("\n");
+    b.settings.input_format_custom_detect_header = false;
+    assert_false(parse(&b, "CustomSeparated", "1\tx"));
+    assert_int_equal(b.block.rows, 0);
+    bench_fini(&b);
 }
 
 /* Every prefix of a body is taken or refused, and nothing is read past its end. */
@@ -443,6 +464,12 @@ static void every_prefix_is_safe(void **state)
                     "(-5, 'q\\'', [], 'x', {})" },
         { "TSKV", "a=1\tb=\\x\tc=[1]\nb=2\n" },
         { "JSONCompactEachRowWithNames", "[\"a\",\"c\"]\n[1,[2]]\n" },
+        { "JSON", "{\"meta\":[{\"name\":\"a\",\"type\":\"Int32\"}],\"data\":[{\"c\":[1]},{\"a\":\"x\"}],\"rows\":2}" },
+        { "JSONCompact", "{\"meta\":[{\"type\":\"Array(Float64)\",\"name\":\"c\"}],\"data\":[[[1]],[[2]]],\"x\":{}}" },
+        { "JSONColumnsWithMetadata", "{\"meta\":[],\"data\":{\"c\":[[1],[]],\"\\u0061\":[1,2]},\"rows\":[2]}" },
+        { "JSONCompactColumns", "[[1,2],[\"x\",null],[[],[1]]][[3]]" },
+        { "JSONObjectEachRow", "{\"r\":{\"a\":1},\"s\":{\"c\":[1,2]}}" },
+        { "CustomSeparatedWithNames", "a\tc\n1\t[1,2]\n" },
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++)
@@ -476,6 +503,7 @@ int main(void)
         cmocka_unit_test(column_lists_are_checked),
         cmocka_unit_test(framing_refuses_torn_json_only),
         cmocka_unit_test(formats_are_found_by_every_name),
+        cmocka_unit_test(rows_that_take_no_bytes_are_refused),
         cmocka_unit_test(every_prefix_is_safe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -232,6 +232,43 @@ static bool fill_broken(void *context, struct block *block, struct err *err)
     return err_set(err, ERR_CORRUPTED_DATA, "no rows today");
 }
 
+static void final_applies_the_engines_rule(void **state)
+{
+    struct context *c = *state;
+    ddl(&c->fixture, "CREATE TABLE rep (k Int32, v Int32, d UInt8, s String, l Int64 ALIAS v + 1) "
+                     "ENGINE = ReplacingMergeTree(v, d) PARTITION BY v % 2 ORDER BY k");
+    insert_select(c, "rep",
+                  "SELECT toInt32(number % 3), toInt32(number), toUInt8(0), concat('s', toString(number)), "
+                  "toInt64(0) FROM numbers(6)");
+    insert_select(c, "rep", "SELECT toInt32(1), toInt32(9), toUInt8(1), 'gone', toInt64(0)");
+    expect(c, "SELECT * FROM rep FINAL ORDER BY k", "0\t3\t0\ts3\n2\t5\t0\ts5\n");
+    expect(c, "SELECT s, l FROM rep AS r FINAL WHERE k = 2", "s5\t6\n");
+    expect(c, "SELECT count() FROM rep FINAL", "2\n");
+    expect(c, "SELECT count() FROM rep", "7\n");
+    expect(c, "SELECT k FROM rep FINAL WHERE v = 0", ""); /* what the rule took is not found by other conditions */
+    ddl(&c->fixture, "CREATE TABLE sums (k Int32, v Int32, s String) ENGINE = SummingMergeTree ORDER BY k");
+    for (int i = 0; i < 2; i++)
+        insert_select(c, "sums", "SELECT toInt32(number % 2), toInt32(number), 's' FROM numbers(5)");
+    ddl(&c->fixture, "ALTER TABLE sums ADD COLUMN w Int32 DEFAULT 7");
+    expect(c, "SELECT * FROM sums FINAL ORDER BY k", "0\t12\ts\t14\n1\t8\ts\t14\n");
+    expect(c, "SELECT sum(v) FROM sums FINAL", "20\n");
+    expect_error(c, "SELECT * FROM m FINAL", ERR_ILLEGAL_FINAL);
+    expect_error(c, "SELECT * FROM numbers(3) FINAL", ERR_ILLEGAL_FINAL);
+    expect_error(c, "SELECT * FROM system.one FINAL", ERR_ILLEGAL_FINAL);
+    expect_error(c, "SELECT * FROM (SELECT 1) FINAL", ERR_UNSUPPORTED_METHOD);
+    ddl(&c->fixture, "DROP TABLE rep");
+    ddl(&c->fixture, "DROP TABLE sums");
+}
+
+static void an_alias_column_has_its_declared_type(void **state)
+{
+    struct context *c = *state;
+    ddl(&c->fixture, "CREATE TABLE al (a Int32, l Int32 ALIAS a + 1000, s String ALIAS a) ORDER BY a");
+    insert_select(c, "al", "SELECT toInt32(1), toInt32(0), ''");
+    expect(c, "SELECT l, toTypeName(l), s, toTypeName(s) FROM al", "1001\tInt32\t1\tString\n");
+    ddl(&c->fixture, "DROP TABLE al");
+}
+
 static void tables_of_others_are_read(void **state)
 {
     struct context *c = *state;
@@ -448,6 +485,8 @@ int main(void)
         cmocka_unit_test(nan_and_negative_zero_survive),
         cmocka_unit_test(a_column_added_later_has_its_default),
         cmocka_unit_test(other_statements_answer),
+        cmocka_unit_test(final_applies_the_engines_rule),
+        cmocka_unit_test(an_alias_column_has_its_declared_type),
         cmocka_unit_test(tables_of_others_are_read),
         cmocka_unit_test(parts_that_cannot_match_are_passed_over),
         cmocka_unit_test(a_join_reads_each_side_once),

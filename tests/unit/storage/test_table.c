@@ -268,6 +268,76 @@ static void merges_keep_rows_and_tokens_and_few_parts(void **state)
     table_unref(t);
 }
 
+static void a_replacing_table_keeps_the_last_row_at_insert_and_merge(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) ENGINE = ReplacingMergeTree(p) ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 2, 1, "b" }, { 1, 1, "a" }, { 1, 2, "c" } }, 3, "");
+    assert_rows(t, "1:2:c 2:1:b");
+    insert(t, (struct row[]){ { 2, 1, "d" }, { 0, 2, "e" } }, 2, "");
+    assert_rows(t, "0:2:e 1:2:c 2:1:b 2:1:d");
+    ddl(f, "OPTIMIZE TABLE t");
+    assert_rows(t, "1:2:c 2:1:d");
+    assert_parts(t, "all:1-2-1");
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "1:2:c 2:1:d");
+    table_unref(t);
+}
+
+/* Sums that come to nothing: an insert leaves no part, a merge an empty one, which hides its sources all the same. */
+static void a_summing_table_may_end_without_rows(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) ENGINE = SummingMergeTree ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 0, 1, "a" }, { 3, 2, "b" }, { -3, 2, "c" } }, 3, "nothing");
+    assert_parts(t, "");
+    insert(t, (struct row[]){ { 5, 1, "a" }, { 1, 1, "b" } }, 2, "six");
+    insert(t, (struct row[]){ { -6, 1, "a" } }, 1, "minus six");
+    assert_rows(t, "-6:1:a 6:1:a");
+    ddl(f, "OPTIMIZE TABLE t");
+    assert_rows(t, "");
+    assert_parts(t, "all:1-2-1");
+    clock_manual_advance(&f->clock, 500 * NS_PER_S);
+    store_clean_step(f->store, f->clock.mono);
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "");
+    assert_parts(t, "all:1-2-1");
+    assert_true(insert(t, (struct row[]){ { 5, 1, "a" }, { 1, 1, "b" } }, 2, "six").duplicate);
+    insert(t, (struct row[]){ { 1, 1, "z" } }, 1, "");
+    ddl(f, "OPTIMIZE TABLE t");
+    assert_rows(t, "1:1:z");
+    table_unref(t);
+}
+
+static void optimize_applies_the_rule_to_a_part_that_was_left_alone(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) ENGINE = SummingMergeTree ORDER BY k");
+    struct table *t = find_table(f, "t");
+    struct table_insert_options as_they_are = { .keep_all_rows = true };
+    struct table_member member = { .rows = 2 };
+    struct err err = { 0 };
+    struct block block;
+    block_start(&block, table_def(t)->schema);
+    push_row(&block, table_def(t)->schema, &(struct row){ 1, 1, "a" });
+    push_row(&block, table_def(t)->schema, &(struct row){ 2, 1, "b" });
+    assert_true(table_insert(t, table_def(t)->schema, &block, &member, 1, &as_they_are, &err));
+    assert_rows(t, "1:1:a 2:1:b");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_rows(t, "3:1:a");
+    assert_parts(t, "all:1-1-1");
+    ddl(f, "OPTIMIZE TABLE t FINAL"); /* done once and for all */
+    assert_parts(t, "all:1-1-1");
+    block_fini(&block);
+    table_unref(t);
+}
+
 static void a_reader_keeps_its_snapshot_while_parts_go(void **state)
 {
     struct fixture *f = *state;
@@ -434,6 +504,9 @@ int main(void)
         T(members_of_one_insert_are_told_apart),
         T(the_window_forgets_by_count_and_by_age),
         T(merges_keep_rows_and_tokens_and_few_parts),
+        T(a_replacing_table_keeps_the_last_row_at_insert_and_merge),
+        T(a_summing_table_may_end_without_rows),
+        T(optimize_applies_the_rule_to_a_part_that_was_left_alone),
         T(a_reader_keeps_its_snapshot_while_parts_go),
         T(added_columns_have_defaults_in_old_parts_after_a_merge),
         T(truncate_and_drop_partition_stay_done),
