@@ -243,9 +243,9 @@ void metric_series_add(struct metric_series *s, uint64_t n)
         add(&s->overflow->value, 1);
 }
 
-/* For collectors of counters that something else keeps. */
-static void counter_is(struct metric_series *s, uint64_t n)
+void metric_series_set_count(struct metric_series *s, uint64_t n)
 {
+    must(families[s->family].type == TYPE_counter);
     atomic_store_explicit(&s->value, n, memory_order_relaxed);
 }
 
@@ -330,9 +330,9 @@ static void collect_own(void)
     static const char *const levels[] = { "debug", "info", "warn", "error" };
     struct process_stats stats;
     for (size_t i = 0; i < ARRAY_COUNT(levels); i++)
-        counter_is(metric_series1(METRIC_LOG_LINES, str_of(levels[i])), log_lines((enum log_level)i));
+        metric_series_set_count(metric_series1(METRIC_LOG_LINES, str_of(levels[i])), log_lines((enum log_level)i));
     process_stats_read(&stats);
-    counter_is(metric_series(METRIC_CPU_SECONDS, NULL), stats.cpu_ns);
+    metric_series_set_count(metric_series(METRIC_CPU_SECONDS, NULL), stats.cpu_ns);
     metric_set(METRIC_RESIDENT_BYTES, (double)stats.resident_bytes);
     metric_set(METRIC_VIRTUAL_BYTES, (double)stats.virtual_bytes);
     metric_set(METRIC_OPEN_FDS, (double)stats.open_fds);

@@ -362,10 +362,17 @@ void request_publish(struct request *request)
     request->publish(request);
 }
 
-void request_decide(struct request *request, bool kick)
+bool request_claim(struct request *request)
 {
     int expected = PARK_WAITING;
-    if (atomic_compare_exchange_strong(&request->park, &expected, PARK_DECIDED))
+    return atomic_compare_exchange_strong(&request->park, &expected, PARK_CLAIMED);
+}
+
+void request_decide(struct request *request, bool kick)
+{
+    int waiting = PARK_WAITING, claimed = PARK_CLAIMED;
+    if (atomic_compare_exchange_strong(&request->park, &waiting, PARK_DECIDED) ||
+        atomic_compare_exchange_strong(&request->park, &claimed, PARK_DECIDED))
         request->home->resume(request->home, request, kick);
     request_unref(request);
 }
@@ -387,7 +394,7 @@ bool request_resumed(struct request *request)
     must(request->phase == PHASE_PARKED);
     request->phase = PHASE_ANSWERED;
     int how = atomic_load_explicit(&request->park, memory_order_acquire);
-    must(how != PARK_NONE && how != PARK_WAITING);
+    must(how != PARK_NONE && how != PARK_WAITING && how != PARK_CLAIMED);
     if (how == PARK_GONE || request->gone)
         return false;
     if (how == PARK_STOPPED)
