@@ -88,7 +88,7 @@ enum request_step admin_post_begin(struct request *request)
     return request_want_body(request, false, false);
 }
 
-static void flush_work(struct request *request)
+static bool flush_work(struct request *request)
 {
     struct gateway *gateway = request->gateway;
     uint64_t mark = buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_COMMAND);
@@ -103,6 +103,7 @@ static void flush_work(struct request *request)
     }
     reply_text(&request->reply, flushed ? 200 : 503, PLAIN,
                flushed ? STR("flushed\n") : STR("not everything was flushed in time\n"));
+    return true;
 }
 
 enum request_step admin_flush(struct request *request)
