@@ -12,6 +12,7 @@ enum lock_rank {
     LOCK_BUFFERS,  /* buffer/buffers */
     LOCK_SPOOL,    /* buffer/spool */
     LOCK_DLQ,      /* dlq */
+    LOCK_LEDGER,   /* buffer/ledger */
     LOCK_REQUEST,  /* gateway: one parked request */
     LOCK_LISTENER, /* gateway: waiters of one listener */
     LOCK_CACHE,    /* small caches: INSERT heads, credentials */

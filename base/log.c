@@ -31,6 +31,11 @@ void log_configure(enum log_level least, enum log_format format)
     atomic_store(&line_format, (int)format);
 }
 
+void log_set_level(enum log_level least)
+{
+    atomic_store(&least_level, (int)least);
+}
+
 void log_with_priority(bool on)
 {
     atomic_store(&with_priority, on);

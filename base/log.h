@@ -20,6 +20,7 @@ struct log_place {
 };
 
 void log_configure(enum log_level least, enum log_format format);
+void log_set_level(enum log_level least);
 /* "<4>" and the like before each line, for a stderr that goes to the journal. */
 void log_with_priority(bool on);
 void log_write(enum log_level level, struct log_place *place, const char *format, ...)

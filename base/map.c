@@ -25,12 +25,12 @@ static void make_sip_key(void)
     rng_fill(rng_real(), sip_key, sizeof(sip_key));
 }
 
-static uint64_t rotate(uint64_t v, unsigned bits)
+static inline uint64_t rotate(uint64_t v, unsigned bits)
 {
     return v << bits | v >> (64 - bits);
 }
 
-static void sip_round(uint64_t v[4])
+static inline void sip_round(uint64_t v[static 4])
 {
     v[0] += v[1];
     v[2] += v[3];

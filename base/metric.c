@@ -61,6 +61,7 @@ struct metric_series {
     struct metric_series *_Atomic next;
     struct metric_series *overflow; /* also counted there: a label value was replaced by "other" */
     enum metric family;
+    bool seconds;               /* of the family: kept as nanoseconds */
     char *labels;               /* rendered: a="x",b="y" */
     _Atomic uint64_t value;     /* counter: count or nanoseconds; gauge: the bits of a double; histogram: its sum */
     _Atomic uint64_t buckets[]; /* histogram: not cumulative, the last is +Inf */
@@ -94,9 +95,9 @@ static bool is_seconds(enum metric family)
     return ends_with(families[family].name, "_seconds") || ends_with(families[family].name, "_seconds_total");
 }
 
-static const struct buckets *buckets_of(enum metric family)
+static const struct buckets *buckets_of(bool seconds)
 {
-    return is_seconds(family) ? &seconds_buckets : &count_buckets;
+    return seconds ? &seconds_buckets : &count_buckets;
 }
 
 /* Appends s so that no scraper chokes: escapes, and U+FFFD for what is not UTF-8. */
@@ -119,9 +120,10 @@ static void add_escaped(struct strbuf *b, struct str s, bool quotes)
 
 static struct metric_series *series_make(enum metric family, const char *labels, struct metric_series *overflow)
 {
-    size_t buckets = families[family].type == TYPE_histogram ? buckets_of(family)->count + 1 : 0;
+    size_t buckets = families[family].type == TYPE_histogram ? buckets_of(is_seconds(family))->count + 1 : 0;
     struct metric_series *s = mem_zalloc(sizeof(*s) + buckets * sizeof(s->buckets[0]));
     s->family = family;
+    s->seconds = is_seconds(family);
     s->labels = mem_strdup(labels);
     s->overflow = overflow;
     if (last_series[family] == NULL)
@@ -241,9 +243,9 @@ void metric_series_add(struct metric_series *s, uint64_t n)
         add(&s->overflow->value, 1);
 }
 
-/* For collectors of counters that something else keeps. */
-static void counter_is(struct metric_series *s, uint64_t n)
+void metric_series_set_count(struct metric_series *s, uint64_t n)
 {
+    must(families[s->family].type == TYPE_counter);
     atomic_store_explicit(&s->value, n, memory_order_relaxed);
 }
 
@@ -260,13 +262,13 @@ void metric_series_set(struct metric_series *s, double value)
 void metric_series_observe(struct metric_series *s, double value)
 {
     must(families[s->family].type == TYPE_histogram);
-    const struct buckets *b = buckets_of(s->family);
+    const struct buckets *b = buckets_of(s->seconds);
     size_t i = 0;
     value = value > 0 ? MIN(value, 1e9) : 0; /* a clock that went back, or NaN, is nothing */
     while (i < b->count && value > b->bounds[i])
         i++;
     add(&s->buckets[i], 1);
-    add(&s->value, (uint64_t)llround(is_seconds(s->family) ? value * 1e9 : value));
+    add(&s->value, (uint64_t)llround(s->seconds ? value * 1e9 : value));
     if (s->overflow != NULL)
         add(&s->overflow->value, 1);
 }
@@ -276,7 +278,7 @@ static double value_of(const struct metric_series *s)
     uint64_t bits = atomic_load_explicit(&s->value, memory_order_relaxed);
     double value;
     if (families[s->family].type != TYPE_gauge && families[s->family].type != TYPE_info)
-        return is_seconds(s->family) ? (double)bits / 1e9 : (double)bits;
+        return s->seconds ? (double)bits / 1e9 : (double)bits;
     memcpy(&value, &bits, sizeof(value));
     return value;
 }
@@ -328,9 +330,9 @@ static void collect_own(void)
     static const char *const levels[] = { "debug", "info", "warn", "error" };
     struct process_stats stats;
     for (size_t i = 0; i < ARRAY_COUNT(levels); i++)
-        counter_is(metric_series1(METRIC_LOG_LINES, str_of(levels[i])), log_lines((enum log_level)i));
+        metric_series_set_count(metric_series1(METRIC_LOG_LINES, str_of(levels[i])), log_lines((enum log_level)i));
     process_stats_read(&stats);
-    counter_is(metric_series(METRIC_CPU_SECONDS, NULL), stats.cpu_ns);
+    metric_series_set_count(metric_series(METRIC_CPU_SECONDS, NULL), stats.cpu_ns);
     metric_set(METRIC_RESIDENT_BYTES, (double)stats.resident_bytes);
     metric_set(METRIC_VIRTUAL_BYTES, (double)stats.virtual_bytes);
     metric_set(METRIC_OPEN_FDS, (double)stats.open_fds);
@@ -362,7 +364,7 @@ static uint64_t series_on_page(void)
 {
     uint64_t count = 0;
     for (size_t i = 0; i < METRIC_COUNT; i++) {
-        uint64_t each = families[i].type == TYPE_histogram ? buckets_of((enum metric)i)->count + 3 : 1;
+        uint64_t each = families[i].type == TYPE_histogram ? buckets_of(is_seconds((enum metric)i))->count + 3 : 1;
         for (struct metric_series *s = atomic_load(&first_series[i]); s != NULL; s = atomic_load(&s->next))
             count += each;
     }
@@ -374,7 +376,7 @@ typedef void (*sample_fn)(void *context, struct str name, struct str labels, str
 
 static void each_bucket(const struct metric_series *s, struct str name, sample_fn each, void *context)
 {
-    const struct buckets *b = buckets_of(s->family);
+    const struct buckets *b = buckets_of(s->seconds);
     struct str help = str_of(families[s->family].help);
     struct strbuf text = { 0 }, labels = { 0 };
     uint64_t total = 0;

@@ -30,6 +30,7 @@ struct metric_series *metric_series(enum metric family, const struct str *values
 struct metric_series *metric_series1(enum metric family, struct str value);
 void metric_series_add(struct metric_series *series, uint64_t n);       /* counters; of seconds: nanoseconds */
 void metric_series_set(struct metric_series *series, double value);     /* gauges */
+void metric_series_set_count(struct metric_series *series, uint64_t n); /* counters that something else keeps */
 void metric_series_observe(struct metric_series *series, double value); /* histograms: seconds, rows, inserts */
 double metric_series_value(const struct metric_series *series);         /* counters and gauges */
 

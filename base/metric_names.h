@@ -6,6 +6,8 @@
     X(BUILD_INFO, "sluice_build_info", info, "version,revision,compiler", "Constant 1; the labels describe the build.") \
     X(STAGE, "sluice_stage", gauge, "stage", "1 for the stage the daemon is in: starting, recovering, serving, draining.") \
     X(READY, "sluice_ready", gauge, "", "Whether the readiness endpoint answers yes.") \
+    X(CONFIG_RELOADED, "sluice_config_last_reload_successful", gauge, "", "Whether the last configuration reload was taken.") \
+    X(CONFIG_RELOAD_TIME, "sluice_config_last_reload_success_timestamp_seconds", gauge, "", "Time of the last configuration reload that was taken.") \
     X(LOG_LINES, "sluice_log_lines_total", counter, "level", "Log lines written, suppressed repetitions included.") \
     X(CPU_SECONDS, "process_cpu_seconds_total", counter, "", "Total user and system CPU time spent in seconds.") \
     X(RESIDENT_BYTES, "process_resident_memory_bytes", gauge, "", "Resident memory size in bytes.") \
@@ -23,8 +25,15 @@
     X(HTTP_THROTTLED, "sluice_http_throttled_total", counter, "reason", "Requests answered 429, 503 or 507, by what was exhausted.") \
     X(HTTP_TIMEOUTS, "sluice_http_timeouts_total", counter, "phase", "Requests given up while reading, waiting for the acknowledgement or writing.") \
     X(INSERTS, "sluice_inserts_total", counter, "protocol,ack", "Inserts acknowledged, by level.") \
+    X(INSERTS_WRITTEN, "sluice_inserts_written_total", counter, "", "Accepted inserts whose rows the sink confirmed.") \
+    X(INSERTS_DUPLICATE, "sluice_inserts_duplicate_total", counter, "", "Accepted inserts that were dropped because they were known.") \
+    X(INSERTS_PENDING, "sluice_inserts_pending", gauge, "", "Accepted inserts that are not yet settled.") \
+    X(INSERTS_DISCARDED, "sluice_inserts_discarded_total", counter, "reason", "Accepted inserts given up as dead letters, by command or by a cap.") \
+    X(INSERTS_ACCEPTED, "sluice_inserts_accepted_total", counter, "", "Inserts for which responsibility was taken. With those recovered they are the sum of those written, duplicate, pending, kept as dead letters, discarded and lost.") \
+    X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found as dead letters at the start.") \
     X(ROWS_WRITTEN, "sluice_rows_written_total", counter, "table", "Rows that the sink confirmed.") \
     X(ROWS_DUPLICATE, "sluice_rows_duplicate_total", counter, "table", "Rows dropped because their token was known.") \
+    X(ROWS_ACCEPTED, "sluice_rows_accepted_total", counter, "table", "Rows for which responsibility was taken, counted at the flush that types them.") \
     X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good: the sender's mistake.") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
     X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \

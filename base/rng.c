@@ -98,14 +98,13 @@ void rng_uuid4(struct rng *rng, uint8_t out[16])
 
 void rng_uuid4_text(struct rng *rng, char out[UUID_TEXT_BYTES])
 {
-    static const char digits[] = "0123456789abcdef";
+    static const char digits[] = "0123456789abcdef", form[] = "00000000-0000-0000-0000-000000000000";
+    static const uint8_t at[16] = { 0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34 };
     uint8_t bytes[16];
     rng_uuid4(rng, bytes);
+    memcpy(out, form, sizeof form);
     for (size_t i = 0; i < sizeof(bytes); i++) {
-        if (i == 4 || i == 6 || i == 8 || i == 10)
-            *out++ = '-';
-        *out++ = digits[bytes[i] >> 4];
-        *out++ = digits[bytes[i] & 15];
+        out[at[i]] = digits[bytes[i] >> 4];
+        out[at[i] + 1] = digits[bytes[i] & 15];
     }
-    *out = '\0';
 }

@@ -68,7 +68,8 @@ void strbuf_add_bytes(struct strbuf *b, const void *data, size_t len)
     if (room == NULL)
         return;
     memcpy(room, data, len);
-    strbuf_grew(b, len);
+    b->len += len;
+    b->data[b->len] = '\0';
 }
 
 void strbuf_add(struct strbuf *b, struct str s)
@@ -79,11 +80,6 @@ void strbuf_add(struct strbuf *b, struct str s)
 void strbuf_add_text(struct strbuf *b, const char *text)
 {
     strbuf_add_bytes(b, text, strlen(text));
-}
-
-void strbuf_add_char(struct strbuf *b, char c)
-{
-    strbuf_add_bytes(b, &c, 1);
 }
 
 void strbuf_add_u64(struct strbuf *b, uint64_t v)

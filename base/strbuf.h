@@ -39,7 +39,15 @@ void strbuf_grew(struct strbuf *b, size_t n);
 void strbuf_add(struct strbuf *b, struct str s);
 void strbuf_add_bytes(struct strbuf *b, const void *data, size_t len);
 void strbuf_add_text(struct strbuf *b, const char *text);
-void strbuf_add_char(struct strbuf *b, char c);
+static inline void strbuf_add_char(struct strbuf *b, char c)
+{
+    char *room = b->len + 1 < b->cap && b->limit == 0 ? b->data + b->len : strbuf_room(b, 1);
+    if (room == NULL)
+        return;
+    room[0] = c;
+    room[1] = '\0';
+    b->len++;
+}
 void strbuf_add_u64(struct strbuf *b, uint64_t v);
 void strbuf_add_i64(struct strbuf *b, int64_t v);
 void strbuf_addf(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -18,6 +18,7 @@
 
 #include "base/map.h"
 #include "base/sync.h"
+#include "buffer/ledger.h"
 #include "buffer/pace.h"
 
 enum { IDLE_MIN = 1024, SIZE_CLASSES = 65, NOT_IN_HEAP = -1 };
@@ -68,6 +69,7 @@ struct buffers {
     struct cond flushed;
     struct buffers_limits limits;
     struct rng *rng;
+    struct ledger *ledger;
     buffers_wake_fn *wake;
     void *wake_context;
 
@@ -355,6 +357,7 @@ static void add_insert(struct buffers *b, struct slot *slot, struct insert *inse
     slot->batch.inserts_count++;
     slot->batch.bytes += insert->body_bytes;
     slot->cost += cost;
+    ledger_taken(b->ledger, insert); /* within the lock: before anybody settles it */
     b->inserts++;
     b->cost += cost;
     b->open_cost += cost;
@@ -672,10 +675,11 @@ void buffers_each(struct buffers *b, void (*each)(void *context, const struct bu
 
 /* ---- life ---- */
 
-struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng, buffers_wake_fn *wake_fn,
-                            void *context)
+struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng, struct ledger *ledger,
+                            buffers_wake_fn *wake_fn, void *context)
 {
     struct buffers *b = NEW(struct buffers);
+    b->ledger = ledger;
     mutex_init(&b->lock, LOCK_BUFFERS);
     cond_init(&b->flushed);
     b->limits = *limits;

@@ -16,6 +16,7 @@
 #include "buffer/batch.h"
 
 struct buffers;
+struct ledger;
 
 struct buffers_limits {       /* 0: none */
     uint64_t total_bytes_max; /* inserts beyond this are refused: MEMORY_LIMIT_EXCEEDED */
@@ -25,8 +26,9 @@ struct buffers_limits {       /* 0: none */
 /* Called when a shape became due sooner than any waiter of buffers_take_due knew. Any thread, under no lock. */
 typedef void buffers_wake_fn(void *context);
 
-/* limits are copied. buffers_free() needs it empty. */
-struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng, buffers_wake_fn *wake, void *context);
+/* limits are copied; the ledger is told what is taken. buffers_free() needs it empty. */
+struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng, struct ledger *ledger,
+                            buffers_wake_fn *wake, void *context);
 void buffers_free(struct buffers *buffers);
 
 /* Adds one insert and gives it the batch id of its buffer. True: the buffers own it now (it may be flushed, answered

@@ -4,7 +4,8 @@
  *   write false, passes by itself   the same batch again later, until attempts run out or the shutdown does not wait
  *   write false, otherwise          all inserts share the error: settle
  *
- * Settling an insert: letter (where nobody is told), log, done, free, in this order; those that need no letter go
+ * Settling an insert: claim (is the waiter of a refused one still there?), letter (where nobody is told), ledger, log,
+ * done, free, in this order; those that need no letter go
  * first, so that no waiter waits for the letters of others. */
 #include "buffer/flusher.h"
 
@@ -20,16 +21,26 @@
 enum { LETTERS_AT_ONCE = 256, TABLE_LABEL_MAX = 256 };
 
 struct flusher {
-    struct flusher_options options;
+    struct flusher_options options; /* the retry limits aside: these may change */
+    _Atomic unsigned attempts_max;
+    _Atomic uint64_t retry_ns_min, retry_ns_max;
     atomic_bool last_try;
 };
 
 struct flusher *flusher_new(const struct flusher_options *options)
 {
-    must(options->attempts_max > 0 && options->retry_ns_min <= options->retry_ns_max);
     struct flusher *flusher = NEW(struct flusher);
     flusher->options = *options;
+    flusher_set_retry(flusher, options->attempts_max, options->retry_ns_min, options->retry_ns_max);
     return flusher;
+}
+
+void flusher_set_retry(struct flusher *flusher, unsigned attempts_max, uint64_t retry_ns_min, uint64_t retry_ns_max)
+{
+    must(attempts_max > 0 && retry_ns_min <= retry_ns_max);
+    atomic_store(&flusher->attempts_max, attempts_max);
+    atomic_store(&flusher->retry_ns_min, retry_ns_min);
+    atomic_store(&flusher->retry_ns_max, retry_ns_max);
 }
 
 void flusher_free(struct flusher *flusher)
@@ -86,6 +97,8 @@ static void count_written(struct flusher *flusher, const struct batch *batch, ui
     metric_series_observe(metric_series1(METRIC_FLUSH_INSERTS, sink), (double)batch->inserts_count);
     if (ended_ns >= batch->sealed_ns)
         metric_series_observe(metric_series1(METRIC_FLUSH_DURATION, sink), (double)(ended_ns - batch->sealed_ns) / 1e9);
+    metric_series_add(metric_series1(METRIC_ROWS_ACCEPTED, table),
+                      rows + duplicates); /* first: never behind the others */
     metric_series_add(metric_series1(METRIC_ROWS_WRITTEN, table), rows);
     metric_series_add(metric_series1(METRIC_ROWS_DUPLICATE, table), duplicates);
 }
@@ -179,6 +192,14 @@ static void tell(struct flusher *flusher, struct insert *insert, const struct ba
     insert_free(insert);
 }
 
+/* A refusal that nobody is told is to be kept. */
+static void claim_waiter(struct insert *insert)
+{
+    bool refused = insert->outcome == INSERT_REJECTED || insert->outcome == INSERT_UNKNOWN;
+    if (refused && insert->claim != NULL && !insert->claim(insert->context))
+        insert->answered = true;
+}
+
 static void settle_with_letters(struct flusher *flusher, struct batch *batch)
 {
     struct insert *run[LETTERS_AT_ONCE];
@@ -190,6 +211,10 @@ static void settle_with_letters(struct flusher *flusher, struct batch *batch)
                 break;
         }
         write_letters(flusher, run, count, batch);
+        struct ledger_entry entry = { 0 };
+        for (size_t i = 0; i < count; i++)
+            ledger_add_verdict(&entry, run[i]);
+        ledger_post(flusher->options.ledger, &entry);
         for (size_t i = 0; i < count; i++)
             tell(flusher, run[i], batch);
     }
@@ -197,9 +222,17 @@ static void settle_with_letters(struct flusher *flusher, struct batch *batch)
 
 static void settle(struct flusher *flusher, struct batch *batch)
 {
-    LIST_EACH_SAFE (node, &batch->inserts) {
+    struct ledger_entry entry = { 0 };
+    LIST_EACH (node, &batch->inserts) {
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         must(insert->outcome != INSERT_PENDING);
+        claim_waiter(insert);
+        if (!insert_needs_letter(insert))
+            ledger_add_verdict(&entry, insert);
+    }
+    ledger_post(flusher->options.ledger, &entry); /* first: who has been told finds it counted */
+    LIST_EACH_SAFE (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
         if (!insert_needs_letter(insert))
             tell(flusher, insert, batch);
     }
@@ -220,18 +253,18 @@ static void settle_all_as(struct flusher *flusher, struct batch *batch, enum ins
 /* ---- attempts ---- */
 
 /* Full jitter: anything between nothing and the doubled pause of the attempt. */
-static uint64_t backoff_ns(const struct flusher_options *o, unsigned attempt)
+static uint64_t backoff_ns(struct flusher *flusher, unsigned attempt)
 {
-    uint64_t pause = o->retry_ns_min;
-    for (unsigned i = 1; i < attempt && pause < o->retry_ns_max; i++)
-        pause = pause > o->retry_ns_max / 2 ? o->retry_ns_max : pause * 2;
-    return rng_below(o->rng, MIN(pause, o->retry_ns_max) + 1);
+    uint64_t pause = atomic_load(&flusher->retry_ns_min), longest = atomic_load(&flusher->retry_ns_max);
+    for (unsigned i = 1; i < attempt && pause < longest; i++)
+        pause = pause > longest / 2 ? longest : pause * 2;
+    return rng_below(flusher->options.rng, MIN(pause, longest) + 1);
 }
 
 static void retry_later(struct flusher *flusher, struct batch *batch, uint64_t now_ns, const struct err *err)
 {
     const struct flusher_options *o = &flusher->options;
-    uint64_t pause = backoff_ns(o, batch->attempt);
+    uint64_t pause = backoff_ns(flusher, batch->attempt);
     count_failure(flusher, "retry");
     log_warn("flush retry: batch=%s table=" STR_FMT "." STR_FMT " inserts=%zu attempt=%u pause_ms=%llu code=%d "
              "reason=\"%s\"",
@@ -262,7 +295,8 @@ static void write_batch(struct flusher *flusher, struct batch *batch)
     bool stored = o->sink->write(o->sink, batch, &err);
     uint64_t ended_ns = clock_mono_ns(o->clock);
     enum err_verdict verdict = stored ? ERR_REJECT : err_verdict(err.code);
-    if (!stored && verdict == ERR_RETRY && batch->attempt < o->attempts_max && !atomic_load(&flusher->last_try)) {
+    if (!stored && verdict == ERR_RETRY && batch->attempt < atomic_load(&flusher->attempts_max) &&
+        !atomic_load(&flusher->last_try)) {
         retry_later(flusher, batch, ended_ns, &err);
         return;
     }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "buffer/buffers.h"
+#include "buffer/ledger.h"
 #include "buffer/sink.h"
 #include "dlq/dlq.h"
 
@@ -15,6 +16,7 @@ struct flusher;
 struct flusher_options {
     struct buffers *buffers;
     struct sink *sink;
+    struct ledger *ledger;
     struct dlq *dlq; /* NULL: refused fire-and-forget inserts are only logged and counted */
     struct clock *clock;
     struct rng *rng;
@@ -28,6 +30,8 @@ struct flusher *flusher_new(const struct flusher_options *options);
 void flusher_free(struct flusher *flusher);
 /* Writes the most overdue batch, if any. Returns when to run again (<= now: at once; UINT64_MAX: when woken). */
 uint64_t flusher_step(struct flusher *flusher, uint64_t now_ns);
+/* Changes what the options said; for what is tried from now on. */
+void flusher_set_retry(struct flusher *flusher, unsigned attempts_max, uint64_t retry_ns_min, uint64_t retry_ns_max);
 /* From now on a failed attempt is the last: shutdown. */
 void flusher_last_try(struct flusher *flusher);
 #endif

@@ -42,6 +42,9 @@ struct insert {
     uint64_t fields_skipped;
     bool letter_written; /* it became a dead letter */
 
+    /* Where done is for somebody who may leave: asked once, before a refusal is told. True: he is there and waits on,
+     * for done. False: he has gone, or had his answer; the refusal becomes a letter. NULL: he does not leave. */
+    bool (*claim)(void *context);
     /* Called once, from a flusher thread, under no lock; must not block. NULL for nobody waits. After it the insert is
      * freed by the caller of done. The verdict of a replay (letter_id) is the business of whoever set done. */
     void (*done)(void *context, const struct insert *insert);

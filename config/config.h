@@ -59,6 +59,10 @@ must_use bool config_load(int argc, char *const *argv, char *const *environ_, st
                           struct config_arguments *arguments, struct strbuf *problems);
 void config_free(struct config *config);
 
+/* A reload: next keeps what running has of the settings that need a restart (and where those came from); the names of
+ * those that differ are appended to kept, separated by commas. */
+void config_keep_fixed(struct config *next, const struct config *running, struct strbuf *kept);
+
 /* Number of settings, and one of them as text, for system.settings and --help. */
 size_t config_settings_count(void);
 struct config_setting_info {

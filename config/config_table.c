@@ -274,6 +274,50 @@ void config_setting_text(const struct config *config, size_t index, struct strbu
     }
 }
 
+/* Copies a field as it is held; texts into the arena of their new owner. */
+static void copy_field(struct config *to, const struct config *from, const struct config_row *row)
+{
+    void *target = (char *)to + row->offset;
+    const void *source = (const char *)from + row->offset;
+    switch (row->kind) {
+    case CONFIG_TEXT:
+        *(struct str *)target = arena_dup(to->arena, *(const struct str *)source);
+        break;
+    case CONFIG_BOOL:
+        *(bool *)target = *(const bool *)source;
+        break;
+    case CONFIG_ENUM:
+        *(int *)target = *(const int *)source;
+        break;
+    case CONFIG_BYTES:
+    case CONFIG_NS:
+    case CONFIG_SECONDS:
+    case CONFIG_MS:
+    case CONFIG_COUNT:
+    case CONFIG_UINT:
+        *(uint64_t *)target = *(const uint64_t *)source;
+        break;
+    }
+}
+
+void config_keep_fixed(struct config *next, const struct config *running, struct strbuf *kept)
+{
+    for (size_t i = 0; i < config_table_count; i++) {
+        const struct config_row *row = &config_table[i];
+        if (row->reloadable)
+            continue;
+        struct strbuf wanted = { 0 }, has = { 0 };
+        config_setting_text(next, i, &wanted);
+        config_setting_text(running, i, &has);
+        if (!str_eq(strbuf_view(&wanted), strbuf_view(&has)))
+            strbuf_addf(kept, "%s%s", kept->len > 0 ? "," : "", row->name);
+        copy_field(next, running, row);
+        next->origins[i] = arena_printf(next->arena, "%s", running->origins[i]);
+        strbuf_fini(&wanted);
+        strbuf_fini(&has);
+    }
+}
+
 bool config_setting_value(const struct config *config, struct str name, struct arena *arena, struct str *value)
 {
     int index = config_find(name);

@@ -39,6 +39,7 @@ struct letter {
 
 struct dlq_stats {
     uint64_t letters, bytes, bytes_max;
+    uint64_t capped;        /* dropped by a cap of number, bytes or age since the start */
     uint64_t damaged;       /* records, files and environments set aside since the start */
     int64_t oldest_wall_ns; /* first_wall_ns of the letter with the lowest id; 0 without letters */
     bool read_only;         /* the disk failed twice within a minute: nothing is taken until a restart */

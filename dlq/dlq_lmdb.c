@@ -405,6 +405,7 @@ static void after_commit(struct work *w)
     mutex_lock(&k->lock);
     k->totals = w->totals;
     k->damaged += w->damaged;
+    k->capped += w->dropped;
     mutex_unlock(&k->lock);
     for (size_t at = 0; at < w->garbage.len; at += strlen(w->garbage.data + at) + 1)
         keeper_remove_file(k, w->garbage.data + at);
@@ -810,6 +811,7 @@ static void lmdb_stats(struct dlq *dlq, struct dlq_stats *stats)
         .letters = k->totals.letters,
         .bytes = k->totals.bytes,
         .bytes_max = k->options.bytes_max,
+        .capped = k->capped,
         .damaged = k->damaged,
         .oldest_wall_ns = k->totals.oldest_wall_ns,
         .read_only = k->read_only,

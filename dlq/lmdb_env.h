@@ -37,7 +37,7 @@ struct keeper {
     bool reopening;    /* no new readers */
     unsigned readers;  /* read transactions under way */
     struct totals totals;
-    uint64_t damaged;
+    uint64_t damaged, capped;
     bool read_only;
 
     /* The leader's alone; readers may use env and dbi between read_begin and read_end. */

@@ -1,4 +1,5 @@
-/* admin_route.c: health, metrics, flush and drain. Nothing here takes a lock that ingest holds, but for the commands.
+/* admin_route.c: health, metrics, flush, drain and reload. Nothing here takes a lock that ingest holds, but for the
+ * commands.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -117,4 +118,20 @@ enum request_step admin_drain(struct request *request)
     if (kill(getpid(), SIGTERM) != 0) /* the signal thread does the rest, as for anybody's SIGTERM */
         request->reply.status = 500;
     return REQUEST_ANSWER;
+}
+
+static void reload_work(struct request *request)
+{
+    struct gateway *gateway = request->gateway;
+    struct strbuf problems = { 0 };
+    if (gateway->reload(gateway, &problems))
+        reply_text(&request->reply, 200, PLAIN, STR("reloaded\n"));
+    else
+        reply_text(&request->reply, 400, PLAIN, strbuf_view(&problems));
+    strbuf_fini(&problems);
+}
+
+enum request_step admin_reload(struct request *request)
+{
+    return request_to_pool(request, reload_work);
 }

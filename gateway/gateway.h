@@ -18,6 +18,7 @@ struct buffers;
 struct config;
 struct dlq;
 struct insert_log;
+struct ledger;
 struct metric_series;
 struct pool;
 struct running;
@@ -32,14 +33,16 @@ enum gateway_stage { STAGE_STARTING, STAGE_RECOVERING, STAGE_SERVING, STAGE_DRAI
 const char *gateway_stage_name(enum gateway_stage stage);
 
 struct gateway {
-    const struct config *config;
+    /* Frozen; a reload puts another in its place, and the old one stays valid until the end, as does the next. */
+    const struct config *_Atomic config;
+    struct auth *_Atomic auth;
     struct clock *clock;
     struct rng *rng;
     struct fs *fs;
     struct store *store; /* NULL until recovery is over, as are the next ones */
+    struct ledger *ledger;
     struct buffers *buffers;
     struct dlq *dlq;
-    struct auth *auth;
     struct pool *pool;
     struct sessions *sessions;
     struct running *running;
@@ -47,6 +50,8 @@ struct gateway {
     const struct sql_source *sources;
     size_t sources_count;
     void (*wake_flushers)(struct gateway *gateway);
+    /* Reads the configuration again. False: all stays as it was; what is wrong was appended to problems. */
+    bool (*reload)(struct gateway *gateway, struct strbuf *problems);
 
     _Atomic int stage; /* enum gateway_stage */
     /* Rises with whatever may make a cached plan stale: DDL, reload. */

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/metric.h"
 #include "buffer/buffers.h"
+#include "buffer/ledger.h"
 #include "dlq/dlq.h"
 #include "gateway/gateway.h"
 #include "storage/store.h"
@@ -91,11 +92,28 @@ static void read_tables(struct gateway *gateway, struct gather *gather)
     metric_set(METRIC_DAMAGED_FILES, (double)store_damaged(gateway->store));
 }
 
+/* capped: letters that a cap has dropped, which their keeper alone knows. One may have come and gone there before the
+ * ledger hears of it. */
+static void read_ledger(struct gateway *gateway, uint64_t capped)
+{
+    uint64_t inserts[LEDGER_ACCOUNTS];
+    ledger_read(gateway->ledger, inserts);
+    capped = MIN(capped, inserts[LEDGER_LETTERS]);
+    metric_series_set(metric_series1(METRIC_DEAD_LETTERS, STR("all")), (double)(inserts[LEDGER_LETTERS] - capped));
+    metric_set(METRIC_INSERTS_PENDING, (double)inserts[LEDGER_PENDING]);
+    metric_series_set_count(metric_series(METRIC_INSERTS_ACCEPTED, NULL), inserts[LEDGER_ACCEPTED]);
+    metric_series_set_count(metric_series1(METRIC_INSERTS_RECOVERED, STR("dead_letters")), inserts[LEDGER_RECOVERED]);
+    metric_series_set_count(metric_series(METRIC_INSERTS_WRITTEN, NULL), inserts[LEDGER_WRITTEN]);
+    metric_series_set_count(metric_series(METRIC_INSERTS_DUPLICATE, NULL), inserts[LEDGER_DUPLICATE]);
+    metric_series_set_count(metric_series1(METRIC_INSERTS_DISCARDED, STR("command")), inserts[LEDGER_DISCARDED]);
+    metric_series_set_count(metric_series1(METRIC_INSERTS_DISCARDED, STR("cap")), capped);
+}
+
 static void read_letters(struct gateway *gateway)
 {
     struct dlq_stats stats;
     dlq_get_stats(gateway->dlq, &stats);
-    metric_series_set(metric_series1(METRIC_DEAD_LETTERS, STR("all")), (double)stats.letters);
+    read_ledger(gateway, stats.capped);
     metric_set(METRIC_DEAD_LETTER_BYTES, (double)stats.bytes);
     metric_set(METRIC_DEAD_LETTER_LIMIT, (double)stats.bytes_max);
 }

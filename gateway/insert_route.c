@@ -109,11 +109,17 @@ static void insert_done(void *context, const struct insert *insert)
     request_decide(request, false);
 }
 
+static bool insert_claim(void *context)
+{
+    return request_claim(context);
+}
+
 static void insert_publish(struct request *request)
 {
     struct insert *insert = request->insert;
     struct err err = { 0 };
     request->insert = NULL;
+    insert->claim = insert_claim;
     insert->done = insert_done;
     insert->context = request;
     if (buffers_put(request->gateway->buffers, insert, insert->arrival_ns, &err))

@@ -42,11 +42,25 @@ static void configure_log(const struct config *config)
     log_with_priority(is_journal());
 }
 
+struct command_line {
+    int argc;
+    char **argv;
+};
+
+static bool load_again(void *context, struct config **config, struct strbuf *problems)
+{
+    const struct command_line *line = context;
+    struct config_arguments arguments;
+    return config_load(line->argc - 1, line->argv + 1, environ, config, &arguments, problems);
+}
+
 /* systemd's socket activation and supervision. */
-static struct runtime_environment read_environment(const struct config_arguments *arguments)
+static struct runtime_environment read_environment(const struct config_arguments *arguments, struct command_line *line)
 {
     struct runtime_environment environment = { .port_file = arguments->port_file,
-                                               .notify_socket = getenv("NOTIFY_SOCKET") };
+                                               .notify_socket = getenv("NOTIFY_SOCKET"),
+                                               .load_again = load_again,
+                                               .load_context = line };
     if (number_of(getenv("LISTEN_PID")) == (uint64_t)getpid())
         environment.inherited_fds = (int)MIN(number_of(getenv("LISTEN_FDS")), UINT64_C(2));
     uint64_t watchdog_pid = number_of(getenv("WATCHDOG_PID"));
@@ -95,7 +109,8 @@ int main(int argc, char **argv)
         fputs(strbuf_cstr(&problems), stderr);
         status = arguments.usage ? RUNTIME_USAGE : RUNTIME_CONFIG;
     } else if (!arguments.check) {
-        struct runtime_environment environment = read_environment(&arguments);
+        struct command_line line = { argc, argv };
+        struct runtime_environment environment = read_environment(&arguments, &line);
         tune_allocator();
         block_signals();
         configure_log(config);

@@ -8,6 +8,7 @@
 #include "base/strbuf.h"
 #include "base/sync.h"
 #include "buffer/buffers.h"
+#include "buffer/ledger.h"
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "format/lexer.h"
@@ -174,7 +175,10 @@ static void report(struct gateway *gateway, uint64_t id, const struct item *item
     *verdict = (struct replay_verdict){ .id = id, .message = "", .rows = item->rows };
     if (item->decided && (item->outcome == INSERT_STORED || item->outcome == INSERT_DUPLICATE)) {
         verdict->verdict = item->outcome == INSERT_STORED ? "stored" : "duplicate";
-        if (!dlq_drop(gateway->dlq, id, &err))
+        if (dlq_drop(gateway->dlq, id, &err))
+            ledger_move(gateway->ledger, LEDGER_LETTERS,
+                        item->outcome == INSERT_STORED ? LEDGER_WRITTEN : LEDGER_DUPLICATE, 1);
+        else
             verdict->message = arena_printf(arena, "its rows are stored, but the letter stays: %s", err.text);
     } else if (item->err.code == ERR_FILE_DOESNT_EXIST) {
         verdict->verdict = "missing";
@@ -316,8 +320,10 @@ bool replay_drop(struct gateway *gateway, const uint64_t *ids, size_t ids_count,
         struct err problem = { 0 };
         struct replay_verdict *verdict = &(*verdicts)[i];
         *verdict = (struct replay_verdict){ .id = ids[i], .verdict = "dropped", .message = "" };
-        if (dlq_drop(gateway->dlq, ids[i], &problem))
+        if (dlq_drop(gateway->dlq, ids[i], &problem)) {
+            ledger_move(gateway->ledger, LEDGER_LETTERS, LEDGER_DISCARDED, 1);
             continue;
+        }
         verdict->verdict = problem.code == ERR_FILE_DOESNT_EXIST ? "missing" : "refused";
         verdict->message = arena_printf(arena, "%s", problem.text);
     }

@@ -112,36 +112,41 @@ void request_target(struct request *request, struct str target)
 
 static bool known_header(struct request *request, struct str name, struct str value)
 {
-    const struct {
-        struct str name;
-        struct str *value;
-        bool *given;
+    enum { NONE = -1 };
+#define AT(field) (ptrdiff_t) offsetof(struct request, field)
+#define NAME(text) text, sizeof(text) - 1
+    static const struct {
+        const char *name;
+        size_t len;
+        ptrdiff_t value, given;
     } known[] = {
-        { STR("Authorization"), &request->h_authorization, &request->authorization_given },
-        { STR("X-ClickHouse-User"), &request->h_user, NULL },
-        { STR("X-ClickHouse-Key"), &request->h_key, NULL },
-        { STR("X-ClickHouse-Quota"), &request->h_quota, &request->quota_header_given },
-        { STR("X-ClickHouse-Database"), &request->h_database, NULL },
-        { STR("X-ClickHouse-Format"), &request->h_format, NULL },
-        { STR("X-ClickHouse-Query-Id"), &request->h_query_id, NULL },
-        { STR("Content-Encoding"), &request->h_content_encoding, NULL },
-        { STR("Accept-Encoding"), &request->h_accept_encoding, NULL },
-        { STR("Accept"), &request->h_accept, NULL },
-        { STR("Content-Type"), &request->h_content_type, NULL },
-        { STR("Content-Length"), &request->h_content_length, &request->length_given },
-        { STR("Transfer-Encoding"), NULL, &request->chunked },
-        { STR("Expect"), &request->h_expect, NULL },
-        { STR("Idempotency-Key"), &request->h_idempotency_key, NULL },
-        { STR("Origin"), &request->h_origin, NULL },
-        { STR("Connection"), &request->h_connection, NULL },
+        { NAME("Authorization"), AT(h_authorization), AT(authorization_given) },
+        { NAME("X-ClickHouse-User"), AT(h_user), NONE },
+        { NAME("X-ClickHouse-Key"), AT(h_key), NONE },
+        { NAME("X-ClickHouse-Quota"), AT(h_quota), AT(quota_header_given) },
+        { NAME("X-ClickHouse-Database"), AT(h_database), NONE },
+        { NAME("X-ClickHouse-Format"), AT(h_format), NONE },
+        { NAME("X-ClickHouse-Query-Id"), AT(h_query_id), NONE },
+        { NAME("Content-Encoding"), AT(h_content_encoding), NONE },
+        { NAME("Accept-Encoding"), AT(h_accept_encoding), NONE },
+        { NAME("Accept"), AT(h_accept), NONE },
+        { NAME("Content-Type"), AT(h_content_type), NONE },
+        { NAME("Content-Length"), AT(h_content_length), AT(length_given) },
+        { NAME("Transfer-Encoding"), NONE, AT(chunked) },
+        { NAME("Expect"), AT(h_expect), NONE },
+        { NAME("Idempotency-Key"), AT(h_idempotency_key), NONE },
+        { NAME("Origin"), AT(h_origin), NONE },
+        { NAME("Connection"), AT(h_connection), NONE },
     };
+#undef NAME
+#undef AT
     for (size_t i = 0; i < ARRAY_COUNT(known); i++) {
-        if (known[i].name.len != name.len || !str_eq_nocase(known[i].name, name))
+        if (known[i].len != name.len || !str_eq_nocase(str_make(known[i].name, name.len), name))
             continue;
-        if (known[i].value != NULL)
-            *known[i].value = value;
-        if (known[i].given != NULL)
-            *known[i].given = true;
+        if (known[i].value != NONE)
+            *(struct str *)(void *)((char *)request + known[i].value) = value;
+        if (known[i].given != NONE)
+            *(bool *)((char *)request + known[i].given) = true;
         return true;
     }
     return false;
@@ -359,10 +364,17 @@ void request_publish(struct request *request)
     request->publish(request);
 }
 
-void request_decide(struct request *request, bool kick)
+bool request_claim(struct request *request)
 {
     int expected = PARK_WAITING;
-    if (atomic_compare_exchange_strong(&request->park, &expected, PARK_DECIDED))
+    return atomic_compare_exchange_strong(&request->park, &expected, PARK_CLAIMED);
+}
+
+void request_decide(struct request *request, bool kick)
+{
+    int waiting = PARK_WAITING, claimed = PARK_CLAIMED;
+    if (atomic_compare_exchange_strong(&request->park, &waiting, PARK_DECIDED) ||
+        atomic_compare_exchange_strong(&request->park, &claimed, PARK_DECIDED))
         request->home->resume(request->home, request, kick);
     request_unref(request);
 }
@@ -384,7 +396,7 @@ bool request_resumed(struct request *request)
     must(request->phase == PHASE_PARKED);
     request->phase = PHASE_ANSWERED;
     int how = atomic_load_explicit(&request->park, memory_order_acquire);
-    must(how != PARK_NONE && how != PARK_WAITING);
+    must(how != PARK_NONE && how != PARK_WAITING && how != PARK_CLAIMED);
     if (how == PARK_GONE || request->gone)
         return false;
     if (how == PARK_STOPPED)

@@ -7,8 +7,9 @@
  *        '--> ANSWER                                                        request_publish(); later request_resumed()
  *
  * A parked request has two owners: the server, and whoever decides it (a flusher's `done`, a worker). The last one
- * frees it. `park` says how the wait ended, exactly once: request_decide() moves WAITING to DECIDED from any thread and
- * hands the request back to its home; the home itself moves WAITING to TIMED_OUT, GONE or STOPPED. Whoever comes second
+ * frees it. `park` says how the wait ended, exactly once: request_decide() moves WAITING (or CLAIMED, where its decider
+ * first made sure that it is still wanted) to DECIDED from any thread and hands the request back to its home; the home
+ * itself moves WAITING to TIMED_OUT, GONE or STOPPED. Whoever comes second
  * finds it moved and only lets go. Resuming is done by the home's own thread alone, so it never overtakes the
  * suspending. */
 #ifndef SLUICE_GATEWAY_REQUEST_H
@@ -39,7 +40,7 @@ struct session;
 
 enum request_step { REQUEST_MORE, REQUEST_ANSWER, REQUEST_PARK };
 enum request_phase { PHASE_HEAD, PHASE_READY, PHASE_BODY, PHASE_SWALLOW, PHASE_PARKED, PHASE_ANSWERED };
-enum park_state { PARK_NONE, PARK_WAITING, PARK_DECIDED, PARK_TIMED_OUT, PARK_GONE, PARK_STOPPED };
+enum park_state { PARK_NONE, PARK_WAITING, PARK_CLAIMED, PARK_DECIDED, PARK_TIMED_OUT, PARK_GONE, PARK_STOPPED };
 
 /* Where a request lives: the listener that received it. */
 struct request_home {
@@ -144,6 +145,8 @@ enum request_step request_end(struct request *request);
 
 /* After the server has suspended the connection: hands the request over. */
 void request_publish(struct request *request);
+/* Any thread: from now on the wait ends by request_decide() alone. False: it has ended another way. */
+bool request_claim(struct request *request);
 /* Any thread, once: the parked request has its outcome (already stored in it). Lets go of the decider's reference. */
 void request_decide(struct request *request, bool kick);
 /* Home's thread: ends the wait another way. False: it had been decided. */

@@ -48,6 +48,7 @@ static const struct route admin_routes[] = {
     { "/startupz", ROUTE_ANY, admin_startup, NULL },
     { "/-/flush", ROUTE_ANY, admin_post_begin, admin_flush },
     { "/-/drain", ROUTE_ANY, admin_post_begin, admin_drain },
+    { "/-/reload", ROUTE_ANY, admin_post_begin, admin_reload },
 };
 static const struct route unknown_admin = { "", ROUTE_ANY, unknown_page, NULL };
 

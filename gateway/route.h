@@ -36,4 +36,5 @@ enum request_step admin_startup(struct request *request);
 enum request_step admin_post_begin(struct request *request);
 enum request_step admin_flush(struct request *request);
 enum request_step admin_drain(struct request *request);
+enum request_step admin_reload(struct request *request);
 #endif

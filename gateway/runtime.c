@@ -17,8 +17,10 @@
 
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/sync.h"
 #include "buffer/buffers.h"
 #include "buffer/flusher.h"
+#include "buffer/ledger.h"
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auth.h"
@@ -51,9 +53,16 @@ enum {
 };
 
 struct runtime {
-    struct gateway gateway; /* first: gateway callbacks find the runtime by it */
-    const struct config *config;
+    struct gateway gateway;      /* first: gateway callbacks find the runtime by it */
+    const struct config *config; /* of the start: what needs a restart is read here, the rest from gateway.config */
     const struct runtime_environment *environment;
+    struct mutex reload_lock; /* LOCK_RUNTIME; guards the next two, and the change from one to the next */
+    struct reloaded {
+        struct config *config;
+        struct auth *auth;
+    } * reloaded; /* owned until the end: plans and requests may look at any of them */
+    size_t reloaded_count;
+    struct auth *auth; /* of the start */
     struct sink *sink;
     struct flusher *flusher;
     struct sql_source *sources;
@@ -293,7 +302,12 @@ static bool open_letters(struct runtime *runtime, struct err *err)
                                    .letters_max = config->dlq_letters_max,
                                    .age_ns_max = config->dlq_age_max,
                                    .drop_oldest = config->dlq_full == 1 };
-    return dlq_lmdb_open(&options, &gateway->dlq, err);
+    struct dlq_stats stats;
+    if (!dlq_lmdb_open(&options, &gateway->dlq, err))
+        return false;
+    dlq_get_stats(gateway->dlq, &stats);
+    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters);
+    return true;
 }
 
 static void start_workers(struct runtime *runtime)
@@ -303,11 +317,12 @@ static void start_workers(struct runtime *runtime)
     struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 2,
                                      .pressure_bytes = gateway->memory_max / 8 * 3,
                                      .shapes_max = config->buffers_max };
-    gateway->buffers = buffers_new(&limits, gateway->rng, on_buffers_due, runtime);
+    gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
     runtime->sink = sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry);
     struct flusher_options options = { .buffers = gateway->buffers,
                                        .sink = runtime->sink,
+                                       .ledger = gateway->ledger,
                                        .dlq = gateway->dlq,
                                        .clock = gateway->clock,
                                        .rng = gateway->rng,
@@ -376,6 +391,59 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     return true;
 }
 
+/* --- reload ------------------------------------------------------------------------------------------------------- */
+
+/* The new configuration is complete and checked before anybody sees it. kept: settings that a restart would change. */
+static void take_config(struct runtime *runtime, struct config *config, struct strbuf *kept)
+{
+    struct gateway *gateway = &runtime->gateway;
+    struct auth *auth = auth_new(config);
+    mutex_lock(&runtime->reload_lock);
+    config_keep_fixed(config, gateway->config, kept);
+    runtime->reloaded = mem_realloc(runtime->reloaded, (runtime->reloaded_count + 1) * sizeof(runtime->reloaded[0]));
+    runtime->reloaded[runtime->reloaded_count++] = (struct reloaded){ config, auth };
+    atomic_store(&gateway->config, config);
+    atomic_store(&gateway->auth, auth);
+    log_set_level((enum log_level)config->log_level);
+    flusher_set_retry(runtime->flusher, (unsigned)config->flush_attempts, config->flush_retry_min,
+                      MAX(config->flush_retry_max, config->flush_retry_min));
+    atomic_fetch_add(&gateway->generation, 1); /* plans hold what the old one said */
+    mutex_unlock(&runtime->reload_lock);
+}
+
+static void note_reload(struct gateway *gateway, bool taken)
+{
+    metric_set(METRIC_CONFIG_RELOADED, taken);
+    if (taken)
+        metric_set(METRIC_CONFIG_RELOAD_TIME, (double)(clock_wall_ns(gateway->clock) / (int64_t)NS_PER_S));
+}
+
+static bool reload(struct gateway *gateway, struct strbuf *problems)
+{
+    struct runtime *runtime = runtime_of(gateway);
+    const struct runtime_environment *environment = runtime->environment;
+    struct config *config = NULL;
+    struct strbuf kept = { 0 };
+    bool ok = environment->load_again(environment->load_context, &config, problems);
+    if (ok) {
+        take_config(runtime, config, &kept);
+        log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", config->users_count,
+                 strbuf_cstr(&kept));
+    } else {
+        log_error("configuration not reloaded, the old one stays: %s", strbuf_cstr(problems));
+    }
+    strbuf_fini(&kept);
+    note_reload(gateway, ok);
+    return ok;
+}
+
+static void reload_on_signal(struct runtime *runtime)
+{
+    struct strbuf problems = { 0 };
+    (void)reload(&runtime->gateway, &problems); /* it has said so itself */
+    strbuf_fini(&problems);
+}
+
 /* --- signals ------------------------------------------------------------------------------------------------------ */
 
 /* The next signal, or 0 after the time. */
@@ -424,8 +492,7 @@ static void serve(struct runtime *runtime)
             flush_all(runtime);
             break;
         case SIGHUP:
-            log_info("reload: nothing that is read at run time has changed");
-            atomic_fetch_add(&runtime->gateway.generation, 1);
+            reload_on_signal(runtime);
             break;
         case SIGQUIT:
             dump_and_abort(runtime);
@@ -490,7 +557,7 @@ static bool answered_until(struct runtime *runtime, uint64_t deadline_ns)
 static enum runtime_exit drain(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
-    uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = runtime->config->shutdown_deadline;
+    uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = gateway->config->shutdown_deadline;
     uint64_t deadline_ns = from_ns + span_ns;
     set_stage(runtime, STAGE_DRAINING);
     net_notify(runtime->environment->notify_socket, "STOPPING=1\n");
@@ -557,6 +624,7 @@ static void stop(struct runtime *runtime)
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);
+    ledger_free(gateway->ledger);
     sink_store_free(runtime->sink);
     insert_log_free(gateway->insert_log);
     dlq_close(gateway->dlq);
@@ -564,7 +632,13 @@ static void stop(struct runtime *runtime)
         store_close(gateway->store);
     running_free(gateway->running);
     sessions_free(gateway->sessions);
-    auth_free(gateway->auth);
+    auth_free(runtime->auth);
+    for (size_t i = 0; i < runtime->reloaded_count; i++) {
+        auth_free(runtime->reloaded[i].auth);
+        config_free(runtime->reloaded[i].config);
+    }
+    free(runtime->reloaded);
+    mutex_fini(&runtime->reload_lock);
     free(runtime->sources);
     free(runtime->data_dir);
     free(runtime->dlq_dir);
@@ -592,7 +666,11 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     gateway->clock = clock_real();
     gateway->rng = rng_real();
     gateway->fs = fs_posix();
-    gateway->auth = auth_new(config);
+    mutex_init(&runtime->reload_lock, LOCK_RUNTIME);
+    runtime->auth = auth_new(config);
+    gateway->auth = runtime->auth;
+    gateway->reload = reload;
+    gateway->ledger = ledger_new();
     gateway->sessions = sessions_new(SESSIONS_MAX);
     gateway->running = running_new();
     gateway->wake_flushers = wake_flushers;
@@ -603,6 +681,7 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     runtime->damaged_dir = below(config->data_dir, "/damaged");
     set_names(gateway, config);
     gauges_start(gateway);
+    note_reload(gateway, true);
     if (start(runtime, &exit_status, &err)) {
         serve(runtime);
         exit_status = drain(runtime);

@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 struct config;
+struct strbuf;
 
 /* Exit status of the daemon. */
 enum runtime_exit {
@@ -23,6 +24,9 @@ struct runtime_environment {
     const char *notify_socket;      /* systemd's; NULL: none */
     unsigned long long watchdog_us; /* 0: none */
     int inherited_fds;              /* listening sockets from descriptor 3 on: data, then admin */
+    /* Loads the configuration again, as config_load does. */
+    bool (*load_again)(void *context, struct config **config, struct strbuf *problems);
+    void *load_context;
 };
 
 /* Runs until a signal ends it. All signals have to be blocked by the caller before any thread starts. */

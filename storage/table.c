@@ -42,7 +42,6 @@ struct table *table_new(struct table_env *env, const char *dir, struct table_def
     t->block_next = 1;
     t->tokens = tokens_new(def->settings.non_replicated_deduplication_window,
                            def->settings.non_replicated_deduplication_window_seconds);
-    t->rows_duplicate = metric_series1(METRIC_ROWS_DUPLICATE, str_of(t->full_name));
     return t;
 }
 

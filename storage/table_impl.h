@@ -90,8 +90,6 @@ struct table {
     size_t cuts_count;
     uint64_t log_records;
     bool log_broken; /* the file's end is not to be trusted: it is written anew */
-
-    struct metric_series *rows_duplicate;
 };
 
 enum { TABLE_PARTS_CUT_NS = 1 }; /* removed_mono_ns of a part that was cut off: its tokens are forgotten */

@@ -516,9 +516,7 @@ static void count_members(struct flush *f)
 {
     for (size_t i = 0; i < f->members_count; i++) {
         struct table_member *member = &f->members[i];
-        if (member->duplicate)
-            metric_series_add(f->table->rows_duplicate, member->rows);
-        else if (!member->failed)
+        if (!member->duplicate && !member->failed)
             member->rows_written = member->rows;
     }
 }

@@ -45,11 +45,11 @@ await test(d, {
     equal((await d.admin('/-/flush', 'POST')).status, 200, 'flush')
     equal((await d.admin('/?query=SELECT+1')).status, 404, 'statements are not for the admin port')
   },
-  'SIGUSR2 flushes, SIGHUP and SIGPIPE change nothing': async () => {
+  'SIGUSR2 flushes, SIGPIPE changes nothing': async () => {
     await d.sql('CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id')
     await d.insert('t', '{"id":1}', { wait_for_async_insert: 0, async_insert_busy_timeout_max_ms: 60000, async_insert_use_adaptive_busy_timeout: 0 })
     equal(Number(await d.sql('SELECT count() FROM t')), 0, 'rows before')
-    for (const signal of ['SIGHUP', 'SIGPIPE', 'SIGUSR2']) d.child.kill(signal)
+    for (const signal of ['SIGPIPE', 'SIGUSR2']) d.child.kill(signal)
     await until(async () => Number(await d.sql('SELECT count() FROM t')) === 1, 'the flush', 10)
   },
   'POST /-/drain ends the daemon as SIGTERM does': async () => {

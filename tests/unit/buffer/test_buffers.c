@@ -3,9 +3,11 @@
 
 #include "base/must.h"
 #include "buffer/buffers.h"
+#include "buffer/ledger.h"
 #include "tests/unit/buffer/shapes.h"
 
 struct fixture {
+    struct ledger *ledger;
     struct buffers *buffers;
     struct rng_seeded rng;
     struct buffers_limits limits;
@@ -22,7 +24,7 @@ static void count_wake(void *context)
 static void make_buffers(struct fixture *f)
 {
     buffers_free(f->buffers);
-    f->buffers = buffers_new(&f->limits, &f->rng.rng, count_wake, f);
+    f->buffers = buffers_new(&f->limits, &f->rng.rng, f->ledger, count_wake, f);
 }
 
 static int setup(void **state)
@@ -30,6 +32,7 @@ static int setup(void **state)
     struct fixture *f = NEW(struct fixture);
     rng_seeded_init(&f->rng, 1);
     f->now = NS_PER_S;
+    f->ledger = ledger_new();
     make_buffers(f);
     *state = f;
     return 0;
@@ -39,6 +42,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     buffers_free(f->buffers);
+    ledger_free(f->ledger);
     free(f);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "tests/unit/buffer/shapes.h"
 
 struct fixture {
+    struct ledger *ledger;
     struct buffers *buffers;
     struct flusher *flusher;
     struct flusher_options options;
@@ -51,10 +52,12 @@ static int setup(void **state)
     f->arena = arena_new(4096);
     f->shape = plain_shape("t");
     f->dlq = dlq_mem_new(&f->clock.clock, 1 << 20);
-    f->buffers = buffers_new(&limits, &f->rng.rng, NULL, NULL);
+    f->ledger = ledger_new();
+    f->buffers = buffers_new(&limits, &f->rng.rng, f->ledger, NULL, NULL);
     f->options = (struct flusher_options){
         .buffers = f->buffers,
         .sink = &f->script.sink,
+        .ledger = f->ledger,
         .dlq = f->dlq,
         .clock = &f->clock.clock,
         .rng = &f->rng.rng,
@@ -74,6 +77,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
     flusher_free(f->flusher);
     buffers_free(f->buffers);
+    ledger_free(f->ledger);
     dlq_close(f->dlq);
     sink_script_fini(&f->script);
     shape_unref(f->shape);
@@ -288,6 +292,87 @@ static void an_answered_insert_becomes_a_letter_though_done_is_called(void **sta
     letters(f, 1);
 }
 
+static bool has_gone(void *context)
+{
+    struct fixture *f = context;
+    strbuf_add_text(&f->told, "claim ");
+    return false;
+}
+
+static bool is_there(void *context)
+{
+    struct fixture *f = context;
+    strbuf_add_text(&f->told, "claim ");
+    return true;
+}
+
+static void put_claimed(struct fixture *f, const char *body, bool (*claim)(void *context))
+{
+    struct err err = { 0 };
+    struct insert *insert = make_insert(f->shape, body);
+    insert->claim = claim;
+    insert->done = on_done;
+    insert->context = f;
+    assert_true(buffers_put(f->buffers, insert, f->clock.mono, &err));
+}
+
+static void the_refusal_of_a_waiter_that_has_gone_becomes_a_letter(void **state)
+{
+    struct fixture *f = *state;
+    f->script.bad_text = "bad";
+    f->script.bad_code = ERR_TYPE_MISMATCH;
+    put_claimed(f, "bad", has_gone);
+    run_for(f, 1);
+    check_told(f, "claim log bad rejected 53 letter=1\ndone bad rejected 53 letter=1\n");
+    letters(f, 1);
+}
+
+static void the_refusal_of_a_waiter_that_stays_is_told_alone(void **state)
+{
+    struct fixture *f = *state;
+    f->script.bad_text = "bad";
+    f->script.bad_code = ERR_TYPE_MISMATCH;
+    put_claimed(f, "bad", is_there);
+    put_claimed(f, "good", has_gone); /* not asked: there is nothing to keep */
+    run_for(f, 1);
+    check_told(
+        f, "claim log bad rejected 53 letter=0\ndone bad rejected 53 letter=0\nlog good stored 0 letter=0\ndone good "
+           "stored 0 letter=0\n");
+    letters(f, 0);
+}
+
+static void check_ledger(struct fixture *f, const char *want)
+{
+    uint64_t n[LEDGER_ACCOUNTS];
+    char got[120];
+    ledger_read(f->ledger, n);
+    snprintf(got, sizeof(got), "accepted=%llu written=%llu pending=%llu letters=%llu lost=%llu",
+             (unsigned long long)n[LEDGER_ACCEPTED], (unsigned long long)n[LEDGER_WRITTEN],
+             (unsigned long long)n[LEDGER_PENDING], (unsigned long long)n[LEDGER_LETTERS],
+             (unsigned long long)n[LEDGER_LOST]);
+    assert_string_equal(got, want);
+}
+
+static void the_ledger_says_where_every_insert_is(void **state)
+{
+    struct fixture *f = *state;
+    f->script.bad_text = "bad";
+    f->script.bad_code = ERR_TYPE_MISMATCH;
+    put(f, "good", false);
+    put(f, "bad", false);
+    put(f, "good waited for", true);
+    put(f, "bad waited for", true);
+    put_claimed(f, "bad, gone", has_gone);
+    check_ledger(f, "accepted=2 written=0 pending=2 letters=0 lost=0");
+    run_for(f, 1);
+    check_ledger(f, "accepted=4 written=2 pending=0 letters=2 lost=0");
+    f->options.dlq = NULL;
+    use_options(f);
+    put(f, "bad", false);
+    run_for(f, 1);
+    check_ledger(f, "accepted=5 written=2 pending=0 letters=2 lost=1");
+}
+
 static void a_replayed_letter_makes_no_second_one(void **state)
 {
     struct fixture *f = *state;
@@ -436,7 +521,7 @@ static void every_insert_is_told_once_whatever_the_threads_do(void **state)
     struct stress_thread threads[PUTTERS + FLUSHERS];
     pthread_t ids[PUTTERS + FLUSHERS];
     char table[8];
-    s->buffers = buffers_new(&limits, rng_real(), NULL, NULL);
+    s->buffers = buffers_new(&limits, rng_real(), f->ledger, NULL, NULL);
     for (unsigned i = 0; i < SHAPES; i++) {
         snprintf(table, sizeof(table), "t%u", i);
         struct shape_spec spec = plain_spec(table, i % 2 == 0 ? "u" : "v");
@@ -497,6 +582,9 @@ int main(void)
         TEST(a_refused_batch_is_refused_as_a_whole_at_once),
         TEST(an_unknown_outcome_is_never_told_as_a_failure),
         TEST(an_answered_insert_becomes_a_letter_though_done_is_called),
+        TEST(the_refusal_of_a_waiter_that_has_gone_becomes_a_letter),
+        TEST(the_refusal_of_a_waiter_that_stays_is_told_alone),
+        TEST(the_ledger_says_where_every_insert_is),
         TEST(a_replayed_letter_makes_no_second_one),
         TEST(what_cannot_become_a_letter_is_counted_as_lost),
         TEST(the_last_try_is_the_last),

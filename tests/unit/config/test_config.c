@@ -165,6 +165,23 @@ static void users_are_read(void **state)
     done(&o);
 }
 
+static void a_reload_keeps_what_needs_a_restart(void **state)
+{
+    (void)state;
+    struct outcome old = load("listen: 127.0.0.1:1\nhttp.body_max: 1MiB\n", NULL, 0, NULL);
+    struct outcome next = load("listen: 127.0.0.1:2\nhttp.body_max: 2MiB\nmerge.threads: 1\n", NULL, 0, NULL);
+    struct strbuf kept = { 0 };
+    assert_true(old.ok && next.ok);
+    config_keep_fixed(next.config, old.config, &kept);
+    assert_string_equal(strbuf_cstr(&kept), "listen"); /* the same value again is no difference */
+    assert_true(str_is(next.config->listen, "127.0.0.1:1"));
+    assert_int_equal(next.config->http_body_max, 2 << 20);
+    done(&old);
+    assert_true(str_is(next.config->listen, "127.0.0.1:1")); /* its own copy */
+    strbuf_fini(&kept);
+    done(&next);
+}
+
 static void the_shipped_file_is_the_table(void **state)
 {
     (void)state;
@@ -213,6 +230,7 @@ int main(void)
         cmocka_unit_test(one_run_names_every_problem),
         cmocka_unit_test(unknown_variables_and_flags_are_errors),
         cmocka_unit_test(users_are_read),
+        cmocka_unit_test(a_reload_keeps_what_needs_a_restart),
         cmocka_unit_test(the_shipped_file_is_the_table),
         cmocka_unit_test(engine_settings_are_known),
     };

@@ -1,0 +1,91 @@
+// Every accepted insert has a place, on every page; and a refusal that nobody is told becomes a dead letter.
+import net from 'node:net'
+import { Daemon, check, equal, test, until } from './lib.mjs'
+
+const d = await Daemon.start({ args: ['--set', 'async_insert_busy_timeout_min_ms=5', '--set', 'async_insert_busy_timeout_max_ms=10'] })
+const slow = { async_insert_busy_timeout_max_ms: 60000, async_insert_use_adaptive_busy_timeout: 0 }
+const later = { wait_for_async_insert: 0 }
+
+function sums(page) {
+  const found = {}
+  for (const line of page.split('\n')) {
+    const sample = /^(\w+)(?:\{.*\})? (\S+)$/.exec(line)
+    if (sample) found[sample[1]] = (found[sample[1]] ?? 0) + Number(sample[2])
+  }
+  const of = (name) => found[`sluice_${name}`] ?? 0
+  return {
+    accepted: of('inserts_accepted_total'), recovered: of('inserts_recovered_total'), written: of('inserts_written_total'),
+    duplicate: of('inserts_duplicate_total'), pending: of('inserts_pending'), letters: of('dead_letters'),
+    discarded: of('inserts_discarded_total'), lost: of('inserts_lost_total'),
+    rows: of('rows_accepted_total') - of('rows_written_total') - of('rows_duplicate_total'),
+  }
+}
+async function ledger() {
+  const l = sums((await d.admin('/metrics')).text)
+  equal(l.accepted + l.recovered, l.written + l.duplicate + l.pending + l.letters + l.discarded + l.lost, JSON.stringify(l))
+  check(l.rows >= 0, `rows: ${l.rows}`)
+  return l
+}
+
+await test(d, {
+  'a table': () => d.sql('CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id'),
+  'the refusal of an insert whose client has left becomes a letter': async () => {
+    const body = '{"id":"not a number"}'
+    const query = new URLSearchParams({ query: 'INSERT INTO t FORMAT JSONEachRow', ...slow })
+    const socket = net.connect(d.port, '127.0.0.1')
+    socket.write(`POST /?${query} HTTP/1.1\r\nHost: h\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+    await until(async () => (await d.metric('sluice_buffer_inserts')) === 1, 'the insert to wait')
+    const open = await d.metric('sluice_http_connections')
+    socket.destroy()
+    await until(async () => (await d.metric('sluice_http_connections')) < open, 'the client to be gone')
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    equal(await d.rows('SELECT code, body FROM system.dead_letter_queue'), [[27, body]], 'letters')
+  },
+  'and of one whose client was told that it waits too long': async () => {
+    const answer = await d.insert('t', '{"id":"neither"}', { ...slow, wait_for_async_insert_timeout: 1 })
+    equal(answer.status, 408, answer.text)
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    equal(Number(await d.sql("SELECT count() FROM system.dead_letter_queue WHERE body LIKE '%neither%'")), 1, 'letters')
+  },
+  'one who stays is told, and there is no letter': async () => {
+    equal((await d.insert('t', '{"id":"x"}')).status, 400, 'status')
+    equal((await ledger()).letters, 2, 'letters')
+  },
+  'letters are dropped by a condition': async () => {
+    const dropped = await d.rows("SYSTEM DROP DEAD LETTERS WHERE body LIKE '%neither%' AND code = 27")
+    equal(dropped.map((row) => row[1]), ['dropped'], 'verdicts')
+    equal(await d.rows('SYSTEM DROP DEAD LETTERS WHERE code = 1'), [], 'none')
+    const l = await ledger()
+    equal([l.letters, l.discarded], [1, 1], 'ledger')
+  },
+  'under load every page adds up': async () => {
+    let running = true
+    const scraping = (async () => {
+      let pages = 0
+      for (; running; pages++) await ledger()
+      return pages
+    })()
+    await Promise.all(Array.from({ length: 16 }, async (_, worker) => {
+      for (let i = 0; i < 60; i++) {
+        const id = worker * 1000 + i
+        const token = i % 5 === 0 ? { insert_deduplication_token: 'same' } : {}
+        const answer = await d.insert('t', i % 7 === 0 ? '{"id":"bad"}' : `{"id":${id}}`, { ...(i % 2 ? later : {}), ...token })
+        check([200, 400].includes(answer.status), answer.text)
+      }
+    }))
+    await d.sql("SYSTEM REPLAY DEAD LETTERS WHERE code = 27")
+    running = false
+    check((await scraping) > 20, 'pages')
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    const l = await ledger()
+    equal([l.pending, l.lost, l.rows], [0, 0, 0], 'at rest')
+    equal(l.letters, Number(await d.sql('SELECT count() FROM system.dead_letter_queue')), 'letters')
+    check(l.duplicate > 0 && l.letters > 1, JSON.stringify(l))
+  },
+  'a restart finds the letters, and the ledger begins with them': async () => {
+    const { letters } = await ledger()
+    await d.restart()
+    const l = await ledger()
+    equal([l.recovered, l.letters, l.accepted], [letters, letters, 0], 'ledger')
+  },
+})

@@ -1,0 +1,55 @@
+// SIGHUP and POST /-/reload: what can change changes at once and as a whole, the rest waits for a restart, and a bad file
+// changes nothing.
+import crypto from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { Daemon, check, equal, test, until } from './lib.mjs'
+
+const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-e2e-'))
+const file = path.join(dir, 'sluice.yaml')
+const user = (name, password) => `users:\n  ${name}:\n    password: "sha256:${crypto.createHash('sha256').update(password).digest('hex')}"\n    grants: [insert, read, admin]\n`
+fs.writeFileSync(file, `http.body_max: 100B\n${user('ann', 'old')}`)
+
+const d = await Daemon.start({ args: ['--config', file] })
+const as = (name, password, body = 'SELECT 1') =>
+  d.request({ path: '/', body, headers: { 'X-ClickHouse-User': name, 'X-ClickHouse-Key': password } })
+const reloaded = () => d.metric('sluice_config_last_reload_successful')
+const log = (text) => d.log.includes(text)
+
+await test(d, {
+  'what the file says at the start': async () => {
+    equal((await as('ann', 'old')).status, 200, 'user')
+    equal((await as('ann', 'old', 'SELECT 1 /*' + 'x'.repeat(200) + '*/')).status, 413, 'a long body')
+    equal(await reloaded(), 1, 'metric')
+    check(Math.abs(await d.metric('sluice_config_last_reload_success_timestamp_seconds') - Date.now() / 1000) < 600, 'time')
+  },
+  'SIGHUP takes the new limits and users, and keeps what needs a restart': async () => {
+    fs.writeFileSync(file, `http.body_max: 1KiB\nhttp.pool: 64KiB\n${user('bob', 'new')}`)
+    d.child.kill('SIGHUP')
+    await until(() => log('configuration reloaded'), 'the reload', 10)
+    equal((await as('ann', 'old')).status, 403, 'the old user')
+    equal((await as('bob', 'new', 'SELECT 1 /*' + 'x'.repeat(200) + '*/')).status, 200, 'the new user, a long body')
+    check(log('http.pool'), 'the log names what waits for a restart')
+    equal((await as('bob', 'new', "SELECT value FROM system.settings WHERE name = 'http.pool'")).text, '32KiB\n', 'value in force')
+  },
+  'a bad file changes nothing, and is told': async () => {
+    fs.writeFileSync(file, 'http.body_max: 10B\nno_such_setting: 1\n')
+    const refused = await d.admin('/-/reload', 'POST')
+    equal(refused.status, 400, refused.text)
+    check(refused.text.includes(`${file}:2`), refused.text)
+    check(log('not reloaded'), 'log')
+    equal(await reloaded(), 0, 'metric')
+    equal((await as('bob', 'new', 'SELECT 1 /*' + 'x'.repeat(200) + '*/')).status, 200, 'all as before')
+  },
+  'POST /-/reload takes the mended one': async () => {
+    fs.writeFileSync(file, `http.body_max: 100B\n${user('bob', 'newer')}`)
+    const taken = await d.admin('/-/reload', 'POST')
+    equal([taken.status, taken.text], [200, 'reloaded\n'], 'answer')
+    equal((await as('bob', 'new')).status, 403, 'the old password')
+    equal((await as('bob', 'newer')).status, 200, 'the new password')
+    equal(await reloaded(), 1, 'metric')
+    equal((await d.admin('/-/reload')).status, 405, 'GET of a command')
+  },
+})
+fs.rmSync(dir, { recursive: true })
