@@ -120,7 +120,7 @@ enum request_step admin_drain(struct request *request)
     return REQUEST_ANSWER;
 }
 
-static void reload_work(struct request *request)
+static bool reload_work(struct request *request)
 {
     struct gateway *gateway = request->gateway;
     struct strbuf problems = { 0 };
@@ -129,6 +129,7 @@ static void reload_work(struct request *request)
     else
         reply_text(&request->reply, 400, PLAIN, strbuf_view(&problems));
     strbuf_fini(&problems);
+    return true;
 }
 
 enum request_step admin_reload(struct request *request)
