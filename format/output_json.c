@@ -132,7 +132,7 @@ static void pretty_value(const struct output *o, const struct column *c, size_t 
 
 /* ---- JSON, JSONCompact ---- */
 
-static void begin(const struct output *o)
+static void begin_document(const struct output *o, const char *open)
 {
     const struct block *b = o->block;
     line(o, 0, "{");
@@ -153,14 +153,19 @@ static void begin(const struct output *o)
     line(o, 1, "],");
     strbuf_add_char(o->out, '\n');
     line(o, 1, "\"data\":");
-    line(o, 1, "[");
+    line(o, 1, open);
 }
 
-static void end(const struct output *o)
+static void begin(const struct output *o)
+{
+    begin_document(o, "[");
+}
+
+static void end_document(const struct output *o, const char *close)
 {
     const struct output_info *info = o->info;
     strbuf_add_char(o->out, '\n');
-    line(o, 1, "],");
+    line(o, 1, close);
     strbuf_addf(o->out, "\n\t\"rows\": %zu,\n\n", o->block->rows);
     if (info->rows_before_limit != 0)
         strbuf_addf(o->out, "\t\"rows_before_limit_at_least\": %llu,\n\n", (unsigned long long)info->rows_before_limit);
@@ -170,6 +175,11 @@ static void end(const struct output *o)
                 (unsigned long long)(info->elapsed_ns / 1000000000),
                 (unsigned long long)(info->elapsed_ns % 1000000000), (unsigned long long)info->rows_read,
                 (unsigned long long)info->bytes_read);
+}
+
+static void end(const struct output *o)
+{
+    end_document(o, "],");
 }
 
 void output_json(struct output *o)
@@ -215,6 +225,19 @@ void output_json_compact(struct output *o)
 
 /* ---- a row a line ---- */
 
+static void row_object(const struct output *o, size_t row)
+{
+    strbuf_add_char(o->out, '{');
+    for (size_t c = 0; c < o->block->columns_count; c++) {
+        if (c > 0)
+            strbuf_add_char(o->out, ',');
+        add_string(o, o->block->names[c]);
+        strbuf_add_char(o->out, ':');
+        add_value(o, c, row);
+    }
+    strbuf_add_char(o->out, '}');
+}
+
 void output_json_each_row(struct output *o)
 {
     const struct block *b = o->block;
@@ -224,15 +247,9 @@ void output_json_each_row(struct output *o)
     for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
         if (array && row > 0)
             strbuf_add_text(o->out, ",\n");
-        strbuf_add_char(o->out, '{');
-        for (size_t c = 0; c < b->columns_count; c++) {
-            if (c > 0)
-                strbuf_add_char(o->out, ',');
-            add_string(o, b->names[c]);
-            strbuf_add_char(o->out, ':');
-            add_value(o, c, row);
-        }
-        strbuf_add_text(o->out, array ? "}" : "}\n");
+        row_object(o, row);
+        if (!array)
+            strbuf_add_char(o->out, '\n');
     }
     if (array)
         strbuf_add_text(o->out, "\n]\n");
@@ -261,20 +278,110 @@ void output_json_compact_each_row(struct output *o)
     }
 }
 
+void output_json_object_each_row(struct output *o)
+{
+    strbuf_add_text(o->out, "{\n");
+    for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++) {
+        strbuf_addf(o->out, "%s\t\"row_%zu\": ", row > 0 ? ",\n" : "", row + 1);
+        row_object(o, row);
+    }
+    strbuf_add_text(o->out, "\n}\n");
+}
+
+/* ---- JSONEachRowWithProgress: each line says what it is ---- */
+
+static void progress(const struct output *o)
+{
+    const struct output_info *info = o->info;
+    unsigned long long rows = info->rows_read;
+    if (rows > 0)
+        strbuf_addf(o->out,
+                    "{\"progress\":{\"read_rows\":\"%llu\",\"read_bytes\":\"%llu\",\"total_rows_to_read\":\"%llu\","
+                    "\"elapsed_ns\":\"%llu\"}}\n",
+                    rows, (unsigned long long)info->bytes_read, rows, (unsigned long long)info->elapsed_ns);
+}
+
+static void progress_meta(const struct output *o)
+{
+    strbuf_add_text(o->out, "{\"meta\":[");
+    for (size_t c = 0; c < o->block->columns_count; c++) {
+        strbuf_add_text(o->out, c > 0 ? ",{\"name\":" : "{\"name\":");
+        add_string(o, o->block->names[c]);
+        strbuf_add_text(o->out, ",\"type\":");
+        add_string(o, o->block->columns[c].type->text);
+        strbuf_add_char(o->out, '}');
+    }
+    strbuf_add_text(o->out, "]}\n");
+}
+
+static void rows_with_progress(const struct output *o, void (*write_row)(const struct output *o, size_t row))
+{
+    progress(o);
+    progress_meta(o);
+    for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++) {
+        strbuf_add_text(o->out, "{\"row\":");
+        write_row(o, row);
+        strbuf_add_text(o->out, "}\n");
+    }
+    if (o->info->rows_before_limit != 0)
+        strbuf_addf(o->out, "{\"rows_before_limit_at_least\":%llu}\n", (unsigned long long)o->info->rows_before_limit);
+}
+
+void output_json_each_row_progress(struct output *o)
+{
+    rows_with_progress(o, row_object);
+}
+
+void output_json_compact_each_row_progress(struct output *o)
+{
+    rows_with_progress(o, compact_row);
+}
+
+/* ---- by column ---- */
+
+static void column_values(const struct output *o, size_t column)
+{
+    strbuf_add_char(o->out, '[');
+    for (size_t row = 0; row < o->block->rows; row++) {
+        if (row > 0)
+            strbuf_add_text(o->out, ", ");
+        add_value(o, column, row);
+    }
+    strbuf_add_char(o->out, ']');
+}
+
+static void all_columns(const struct output *o, size_t depth, bool names)
+{
+    for (size_t c = 0; c < o->block->columns_count && strbuf_ok(o->out); c++) {
+        if (c > 0)
+            strbuf_add_text(o->out, ",\n");
+        indent(o, depth);
+        if (names)
+            pretty_name(o, o->block->names[c]);
+        column_values(o, c);
+    }
+}
+
 void output_json_columns(struct output *o)
 {
-    const struct block *b = o->block;
     strbuf_add_text(o->out, "{\n");
-    for (size_t c = 0; c < b->columns_count && strbuf_ok(o->out); c++) {
-        indent(o, 1);
-        pretty_name(o, b->names[c]);
-        strbuf_add_char(o->out, '[');
-        for (size_t row = 0; row < b->rows; row++) {
-            if (row > 0)
-                strbuf_add_text(o->out, ", ");
-            add_value(o, c, row);
-        }
-        strbuf_add_text(o->out, c + 1 < b->columns_count ? "],\n" : "]\n");
-    }
-    strbuf_add_text(o->out, "}\n");
+    all_columns(o, 1, true);
+    strbuf_add_text(o->out, "\n}\n");
+}
+
+/* The engine shows no columns of no rows in these two. */
+void output_json_compact_columns(struct output *o)
+{
+    strbuf_add_text(o->out, "[\n");
+    if (o->block->rows > 0)
+        all_columns(o, 1, false);
+    strbuf_add_text(o->out, "\n]\n");
+}
+
+void output_json_columns_metadata(struct output *o)
+{
+    begin_document(o, "{");
+    if (o->block->rows > 0)
+        all_columns(o, 2, true);
+    end_document(o, "},");
 }

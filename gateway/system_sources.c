@@ -265,14 +265,15 @@ static bool is_configured(struct str name)
 static bool fill_settings(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
+    const struct config *config = gateway->config; /* one of them, whatever a reload does meanwhile */
     (void)err;
     for (size_t i = 0; i < config_settings_count(); i++) {
         struct config_setting_info info = config_setting_info(i);
         bool engine = engine_setting_find(str_of(info.name)) != NULL;
         struct strbuf value = { 0 };
-        config_setting_text(gateway->config, i, &value);
+        config_setting_text(config, i, &value);
         put_setting(block, str_of(info.name), engine_text(engine, strbuf_view(&value)),
-                    engine_text(engine, str_of(info.default_text)), info.type, info.help, gateway->config->origins[i],
+                    engine_text(engine, str_of(info.default_text)), info.type, info.help, config->origins[i],
                     !engine && !info.reloadable);
         strbuf_fini(&value);
     }
@@ -357,14 +358,16 @@ static bool fill_build(void *context, struct block *block, struct err *err)
 static bool fill_users(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
+    const struct auth *auth = gateway->auth; /* one of them, whatever a reload does meanwhile */
+    const struct config *config = gateway->config;
     (void)err;
-    for (size_t i = 0; i < auth_users_count(gateway->auth); i++) {
-        const struct auth_user *user = auth_user_at(gateway->auth, i);
+    for (size_t i = 0; i < auth_users_count(auth); i++) {
+        const struct auth_user *user = auth_user_at(auth, i);
         struct row row = row_start(block);
         put_str(&row, user->name);
         struct column *type = next(&row), *grants = next(&row), *tables = next(&row);
         column_push_str(&type->children[0],
-                        gateway->config->users_count == 0 ? STR("no_password") : STR("sha256_password"));
+                        config->users_count == 0 ? STR("no_password") : STR("sha256_password"));
         column_push_row_end(type);
         static const char *const names[] = { "insert", "read", "admin" };
         for (size_t bit = 0; bit < ARRAY_COUNT(names); bit++) {

@@ -2,7 +2,7 @@
 import net from 'node:net'
 import { Daemon, check, equal, test, until } from './lib.mjs'
 
-const d = await Daemon.start({ args: ['--set', 'async_insert_busy_timeout_min_ms=1', '--set', 'async_insert_busy_timeout_max_ms=2'] })
+const d = await Daemon.start({ args: ['--set', 'async_insert_busy_timeout_min_ms=1', '--set', 'async_insert_busy_timeout_max_ms=2', '--set', 'http.pool=256KiB'] })
 const get = (params, options = {}) => d.request({ path: '/?' + new URLSearchParams(params), ...options })
 const code = (r) => r.headers['x-clickhouse-exception-code']
 
@@ -97,6 +97,17 @@ await test(d, {
     check(/^connection: close/im.test(close) && !/^keep-alive/im.test(close), close)
     const both = await raw('GET /ping HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /ping HTTP/1.0\r\n\r\n')
     equal(both.match(/HTTP\/1\.0 200/g)?.length, 2, both)
+  },
+
+  'with room for them, long URLs and many parameters pass': async () => {
+    const columns = Array.from({ length: 900 }, (_, i) => `a_column_with_a_long_name_that_makes_a_long_address_${i}`)
+    await d.sql(`CREATE TABLE wide (${columns.map((c) => `${c} UInt8`).join(', ')}) ENGINE = MergeTree ORDER BY ${columns[0]}`)
+    const r = await get({ query: `INSERT INTO wide (${columns.join(', ')}) FORMAT CSV` }, { body: columns.map(() => 1).join(',') + '\n' })
+    equal([r.status, r.text], [200, ''], 'a column list of 45 KB')
+    equal((await get({ query: `SELECT 1 /*${'x'.repeat(65000)}*/` })).text, '1\n', 'a URL of 64 KB')
+    const many = Object.fromEntries(Array.from({ length: 990 }, (_, i) => [`param_p${i}`, i]))
+    equal((await get({ query: 'SELECT {p989:UInt16}', ...many })).text, '989\n', 'parameters')
+    equal(code(await get({ query: 'SELECT 1', ...many, ...Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`param_q${i}`, i])) })), '1000', 'too many')
   },
 
   'settings without a meaning here are checked all the same': async () => {

@@ -88,6 +88,70 @@ static void formats_print_what_the_engine_prints(void **state)
     }
 }
 
+static void a_column(struct block *block, size_t at, const char *name, const struct type *type, const char *first,
+                     const char *second)
+{
+    struct err err = { 0 };
+    block->names[at] = str_of(name);
+    column_init(&block->columns[at], type);
+    assert_true(text_value_parse(str_of(first), TEXT_ESCAPED, format_settings_default(), &block->columns[at], &err));
+    assert_true(text_value_parse(str_of(second), TEXT_ESCAPED, format_settings_default(), &block->columns[at], &err));
+}
+
+#define META                                                                                                           \
+    "\t\"meta\":\n\t[\n\t\t{\n\t\t\t\"name\": \"a\",\n\t\t\t\"type\": \"UInt8\"\n\t\t},\n\t\t{\n\t\t\t\"name\": \"b "  \
+    "c\",\n"                                                                                                           \
+    "\t\t\t\"type\": \"String\"\n\t\t}\n\t],\n\n"
+#define STATISTICS                                                                                                     \
+    "\t\"statistics\":\n\t{\n\t\t\"elapsed\": 0.000000000,\n\t\t\"rows_read\": 2,\n\t\t\"bytes_read\": 16\n\t}\n}\n"
+#define PROGRESS                                                                                                       \
+    "{\"progress\":{\"read_rows\":\"2\",\"read_bytes\":\"16\",\"total_rows_to_read\":\"2\",\"elapsed_ns\":\"0\"}}\n"   \
+    "{\"meta\":[{\"name\":\"a\",\"type\":\"UInt8\"},{\"name\":\"b c\",\"type\":\"String\"}]}\n"
+
+/* As the engine prints them, with and without rows. */
+static void documents_of_rows_and_columns(void **state)
+{
+    static const struct {
+        const char *format, *two, *none;
+    } cases[] = {
+        { "JSONObjectEachRow",
+          "{\n\t\"row_1\": {\"a\":1,\"b c\":\"x\"},\n\t\"row_2\": {\"a\":2,\"b c\":\"y\\\"\"}\n}\n", "{\n\n}\n" },
+        { "JSONCompactColumns", "[\n\t[1, 2],\n\t[\"x\", \"y\\\"\"]\n]\n", "[\n\n]\n" },
+        { "JSONColumns", "{\n\t\"a\": [1, 2],\n\t\"b c\": [\"x\", \"y\\\"\"]\n}\n",
+          "{\n\t\"a\": [],\n\t\"b c\": []\n}\n" },
+        { "JSONColumnsWithMetadata",
+          "{\n" META "\t\"data\":\n\t{\n\t\t\"a\": [1, 2],\n\t\t\"b c\": [\"x\", \"y\\\"\"]\n\t},\n\n\t\"rows\": "
+                     "2,\n\n" STATISTICS,
+          "{\n" META "\t\"data\":\n\t{\n\n\t},\n\n\t\"rows\": 0,\n\n" STATISTICS },
+        { "JSONEachRowWithProgress",
+          PROGRESS "{\"row\":{\"a\":1,\"b c\":\"x\"}}\n{\"row\":{\"a\":2,\"b c\":\"y\\\"\"}}\n", PROGRESS },
+        { "JSONCompactEachRowWithProgress", PROGRESS "{\"row\":[1, \"x\"]}\n{\"row\":[2, \"y\\\"\"]}\n", PROGRESS },
+    };
+    struct output_info info = { .rows_read = 2, .bytes_read = 16 };
+    struct block two, none;
+    (void)state;
+    block_init(&two, 2);
+    a_column(&two, 0, "a", type_of_kind(TYPE_UINT8), "1", "2");
+    a_column(&two, 1, "b c", type_of_kind(TYPE_STRING), "x", "y\"");
+    two.rows = 2;
+    block_init(&none, 2);
+    for (size_t i = 0; i < 2; i++) {
+        column_init(&none.columns[i], two.columns[i].type);
+        none.names[i] = two.names[i];
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf out = { 0 }, empty = { 0 };
+        assert_true(print(&two, cases[i].format, &info, format_settings_default(), &out));
+        assert_string_equal(strbuf_cstr(&out), cases[i].two);
+        assert_true(print(&none, cases[i].format, &info, format_settings_default(), &empty));
+        assert_string_equal(strbuf_cstr(&empty), cases[i].none);
+        strbuf_fini(&out);
+        strbuf_fini(&empty);
+    }
+    block_fini(&two);
+    block_fini(&none);
+}
+
 static void names_and_aliases_are_found_in_any_case(void **state)
 {
     static const struct {
@@ -271,6 +335,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_print_what_the_engine_prints),
+        cmocka_unit_test(documents_of_rows_and_columns),
         cmocka_unit_test(names_and_aliases_are_found_in_any_case),
         cmocka_unit_test(an_unknown_format_names_a_near_one),
         cmocka_unit_test(a_limit_stops_every_format),
