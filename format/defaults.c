@@ -75,8 +75,7 @@ static bool find_type(struct eval *e, struct default_expr *expr, const struct ty
         return true;
     }
     if (node_any(root, node_is_column))
-        return err_set(e->err, ERR_NOT_IMPLEMENTED,
-                       "a column whose expression names other columns needs a type of its own");
+        return true; /* whoever knows the columns finds it */
     if (!node_type(e, root, arena, &expr->type))
         return false;
     if (holds_nothing(expr->type))
@@ -170,6 +169,37 @@ bool defaults_check(const struct schema_column *columns, size_t count, struct er
         ok = check_column(&check, i);
     free(check.state);
     return ok;
+}
+
+static bool node_names(const struct node *node, struct str column)
+{
+    bool found = node->kind == NODE_COLUMN && str_eq(node->text, column);
+    for (size_t i = 0; i < node->args_count && !found; i++)
+        found = node_names(node->args[i], column);
+    return found;
+}
+
+bool default_names(const struct default_expr *expr, struct str column)
+{
+    return node_names(expr->root, column);
+}
+
+bool default_fill(const struct schema_column *columns, size_t column, int64_t wall_ns, struct rng *rng,
+                  struct block *block, struct err *err)
+{
+    const struct default_expr *expr = columns[column].default_expr;
+    struct column *c = &block->columns[column];
+    for (size_t i = 0; expr != NULL && i < block->columns_count; i++)
+        if (i != column && block->columns[i].rows < block->rows && default_names(expr, columns[i].name) &&
+            !default_fill(columns, i, wall_ns, rng, block, err))
+            return false;
+    while (c->rows < block->rows) {
+        if (expr == NULL)
+            column_push_default(c);
+        else if (!default_eval(expr, wall_ns, rng, block, c, err))
+            return false;
+    }
+    return true;
 }
 
 static bool node_names_later(const struct node *node, const struct block *block, size_t row)

@@ -29,11 +29,17 @@ must_use bool defaults_check(const struct schema_column *columns, size_t count, 
 /* True where two evaluations may differ (now(), generateUUIDv4(), ...). */
 bool default_is_volatile(const struct default_expr *expr);
 /* The type that the column gets: the given one, the expression's own where none was given; and, as in the engine,
- * Nullable of the given one where the expression is NULL. */
+ * Nullable of the given one where the expression is NULL. NULL where none was given and the expression names columns.
+ */
 const struct type *default_type(const struct default_expr *expr);
 /* Are the columns that the expression names filled at this row? Those that are not have expressions of their own, to be
  * evaluated first; defaults_check() has made sure that this ends. */
 bool default_is_ready(const struct default_expr *expr, const struct block *block, size_t row);
+bool default_names(const struct default_expr *expr, struct str column); /* does it? */
+/* Fills up a column of a block, whose columns are these, from its expression; what that names and is not filled goes
+ * first. On failure the column has the rows up to there. Errors: those of default_eval. */
+must_use bool default_fill(const struct schema_column *columns, size_t column, int64_t wall_ns, struct rng *rng,
+                           struct block *block, struct err *err);
 /* Appends one value to column, or leaves it as it was. wall_ns is the time of the insert; block is the row so far
  * (columns already filled for the row at index column->rows), for expressions that name other columns. Errors: of
  * casts, ILLEGAL_DIVISION, ILLEGAL_TYPE_OF_ARGUMENT, CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN. */

@@ -71,6 +71,7 @@ static const struct {
     { "RowBinaryWithNamesAndTypes", &rows_binary[2] },
     { "RowBinaryWithDefaults", &rows_binary_defaults },
     { "Native", &rows_native },
+    { "Parquet", &rows_parquet },
     { "RawBLOB", &rows_blob },
 };
 
@@ -292,7 +293,7 @@ void row_sync_unescaped_line(struct row_parser *p)
 static bool has_expression(const struct row_parser *p, size_t column)
 {
     const struct schema_column *c = &p->target->schema->columns[column];
-    if (c->default_expr == NULL || c->default_kind == DEFAULT_ALIAS)
+    if (c->default_expr == NULL || (c->default_kind == DEFAULT_ALIAS && !c->is_needed))
         return false;
     if (c->default_kind == DEFAULT_MATERIALIZED || p->state[column] == CELL_UNLISTED)
         return true;

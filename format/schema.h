@@ -18,6 +18,7 @@ struct schema_column {
     enum default_kind default_kind;
     struct str default_text;                 /* as ClickHouse prints it; empty without */
     const struct default_expr *default_expr; /* NULL without */
+    bool is_needed;                          /* ALIAS: a default names it, so an insert computes it */
     struct str comment, codec_text, ttl_text;
     unsigned field_id; /* Parquet's, stable over the table's life; from 1 */
 };

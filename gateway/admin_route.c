@@ -89,7 +89,7 @@ enum request_step admin_post_begin(struct request *request)
     return request_want_body(request, false, false);
 }
 
-static void flush_work(struct request *request)
+static bool flush_work(struct request *request)
 {
     struct gateway *gateway = request->gateway;
     uint64_t mark = buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_COMMAND);
@@ -104,6 +104,7 @@ static void flush_work(struct request *request)
     }
     reply_text(&request->reply, flushed ? 200 : 503, PLAIN,
                flushed ? STR("flushed\n") : STR("not everything was flushed in time\n"));
+    return true;
 }
 
 enum request_step admin_flush(struct request *request)
@@ -119,7 +120,7 @@ enum request_step admin_drain(struct request *request)
     return REQUEST_ANSWER;
 }
 
-static void reload_work(struct request *request)
+static bool reload_work(struct request *request)
 {
     struct gateway *gateway = request->gateway;
     struct strbuf problems = { 0 };
@@ -128,6 +129,7 @@ static void reload_work(struct request *request)
     else
         reply_text(&request->reply, 400, PLAIN, strbuf_view(&problems));
     strbuf_fini(&problems);
+    return true;
 }
 
 enum request_step admin_reload(struct request *request)

@@ -2,7 +2,8 @@
  * and the answer with the level that was reached.
  *
  *   insert_admit --buffered--> buffers_put --> answer
- *        '-------stored------> park, publish: buffers_put --> done (flusher thread) --> resumed: answer
+ *        |-------stored------> park, publish: buffers_put --> done (flusher thread) --> resumed: answer
+ *        '-------SELECT------> insert_select.c: to the pool, then insert_rows: the same from buffers_put on
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,9 +131,8 @@ static void insert_publish(struct request *request)
     request_decide(request, true);
 }
 
-static struct insert *insert_make(struct request *request, const struct plan *plan)
+static struct insert *insert_make(struct request *request, struct shape *shape, uint64_t now_ns, int64_t wall_ns)
 {
-    struct request_home *home = request->home;
     size_t bytes = request->data.len;
     char *body;
     if (request->data.data == request->body.data) {
@@ -142,7 +142,7 @@ static struct insert *insert_make(struct request *request, const struct plan *pl
         memcpy(body, request->data.data, bytes);
         body[bytes] = '\0';
     }
-    struct insert *insert = insert_new(plan->shape, body, bytes);
+    struct insert *insert = insert_new(shape, body, bytes);
     if (request->query_id[0] == '\0')
         rng_uuid4_text(request->gateway->rng, request->query_id);
     memcpy(insert->query_id, request->query_id, sizeof(request->query_id));
@@ -157,13 +157,13 @@ static struct insert *insert_make(struct request *request, const struct plan *pl
         rng_uuid4_text(request->gateway->rng, made);
         insert->token = mem_strdup(made);
     }
-    insert->arrival_ns = home->now_ns;
-    insert->arrival_wall_ns = home->wall_ns;
+    insert->arrival_ns = now_ns;
+    insert->arrival_wall_ns = wall_ns;
     insert->batch_id_to = request->batch_id;
     return insert;
 }
 
-static bool admission_check(struct request *request, const struct plan *plan, struct err *err)
+static bool may_write(struct request *request, const struct plan *plan, struct err *err)
 {
     if (request->get_or_head || plan->settings.readonly != 0)
         return err_set(err, ERR_READONLY,
@@ -172,6 +172,13 @@ static bool admission_check(struct request *request, const struct plan *plan, st
                        STR_ARG(plan->user->name));
     if (str_find_char(request->token, '\0') != STR_NONE)
         return err_set(err, ERR_BAD_ARGUMENTS, "insert_deduplication_token holds a zero byte");
+    return true;
+}
+
+static bool admission_check(struct request *request, const struct plan *plan, struct err *err)
+{
+    if (!may_write(request, plan, err))
+        return false;
     if (plan->settings.wait && request->home->parked_count >= request->gateway->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
@@ -193,14 +200,36 @@ static bool substitute_params(struct request *request, const struct plan *plan, 
                             err);
 }
 
+void insert_rows(struct request *request)
+{
+    struct gateway *gateway = request->gateway;
+    struct insert *insert =
+        insert_make(request, request->shape, clock_mono_ns(gateway->clock), clock_wall_ns(gateway->clock));
+    insert->token_given = true; /* one that was made up is new: equal rows of two SELECTs are not the same insert */
+    request->insert = insert;
+    request->resumed = insert_resumed;
+    insert_publish(request);
+}
+
+static enum request_step admit_select(struct request *request, const struct plan *plan)
+{
+    struct err err = { 0 };
+    if (!may_write(request, plan, &err))
+        return answer_error(request, &err);
+    request->shape = shape_ref(plan->shape);
+    return insert_select(request, plan);
+}
+
 enum request_step insert_admit(struct request *request, const struct plan *plan)
 {
     struct err err = { 0 };
     if (plan->settings.token.len > 0) /* of the statement's own clause */
         request->token = plan->settings.token;
+    if (plan->is_select)
+        return admit_select(request, plan);
     if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &err))
         return answer_error(request, &err);
-    struct insert *insert = insert_make(request, plan);
+    struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
     if (request->body_reserved > 0) { /* from here on the buffers count it */
         gateway_release_body(request->gateway, request->body_reserved);
         request->body_reserved = 0;

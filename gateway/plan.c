@@ -250,13 +250,14 @@ bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct st
                     statement.len);
         goto failed;
     }
-    if (head.is_select) {
-        err_set(err, ERR_NOT_IMPLEMENTED, "INSERT ... SELECT is not supported");
-        goto failed;
+    if (head.is_select) { /* runs at once */
+        plan->is_select = true;
+        head.format = STR("Native");
+        plan->settings.async_insert = false;
     }
     if (!insert_resolve(gateway, plan, &head, err))
         goto failed;
-    *data_offset = head.data_offset;
+    *data_offset = head.is_select ? head.select_offset : head.data_offset;
     *out = plan;
     return true;
 failed:

@@ -29,6 +29,7 @@ struct plan {
     struct str output_format; /* header, else default_format; empty: none given */
 
     struct shape *shape;   /* the statement is an INSERT that stands wholly before the data; else NULL */
+    bool is_select;        /* ... and what follows is no data but a SELECT, whose rows come as Native */
     struct str head;       /* the bytes of the body that are statement, where it stands there */
     struct str data_start; /* data that stands in the URL, with its newline */
     struct plan *of_body;  /* on a plan without shape: the plan for bodies that begin with of_body->head */
@@ -43,8 +44,8 @@ void plans_free(struct plans *plans); /* NULL is fine */
  * plan_for_insert where the URL holds a whole INSERT. */
 must_use bool plan_find(struct plans *plans, struct request *request, struct err *err);
 /* The plan of an INSERT whose statement is the start of text (of its first max_query_size bytes), made from a plan
- * without shape. *data_offset: where the data starts. Errors: SYNTAX_ERROR, UNKNOWN_TABLE, NO_SUCH_COLUMN_IN_TABLE,
- * UNKNOWN_FORMAT, ACCESS_DENIED, settings.
+ * without shape. *data_offset: where the data, or the SELECT, starts. Errors: SYNTAX_ERROR, UNKNOWN_TABLE,
+ * NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_FORMAT, ACCESS_DENIED, settings.
  */
 must_use bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct str text, struct plan **plan,
                               size_t *data_offset, struct err *err);

@@ -41,9 +41,11 @@ static void *pool_main(void *context)
     struct pool *pool = context;
     struct request *request;
     while ((request = take(pool)) != NULL) {
+        bool decide = true;
         if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))
-            request->work(request);
-        request_decide(request, true);
+            decide = request->work(request);
+        if (decide)
+            request_decide(request, true);
     }
     return NULL;
 }

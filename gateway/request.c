@@ -90,6 +90,8 @@ void request_finish(struct request *request)
     release_body(request);
     insert_free(request->insert);
     request->insert = NULL;
+    shape_unref(request->shape);
+    request->shape = NULL;
     if (request->session != NULL)
         sessions_leave(request->gateway->sessions, request->session, session_keep_ns(request), request->home->now_ns);
     request->session = NULL;
@@ -491,7 +493,7 @@ static void worked(struct request *request)
     }
 }
 
-enum request_step request_to_pool(struct request *request, void (*work)(struct request *))
+enum request_step request_to_pool(struct request *request, bool (*work)(struct request *))
 {
     request->work = work;
     request->deadline_ns = UINT64_MAX;

@@ -107,11 +107,12 @@ struct request {
     void (*publish)(struct request *request);
     void (*resumed)(struct request *request);
     struct list job; /* in the pool */
-    void (*work)(struct request *request);
+    bool (*work)(struct request *request);
     struct request_verdict verdict;
     char batch_id[UUID_TEXT_BYTES];
     enum ack_level level;
     struct insert *insert; /* between request_end and publish */
+    struct shape *shape;   /* of an INSERT ... SELECT while the SELECT runs; a reference */
     struct str statement;
     const struct output_format *answer_format; /* that the statement asked for, where it says so; errors name it too */
     const char *answer_format_name;            /* as it was asked for */
@@ -159,9 +160,10 @@ enum request_step request_want_body(struct request *request, bool native_frames,
  * on; a long one ends the connection. */
 enum request_step request_fail(struct request *request, const struct err *err);
 enum request_step request_fail_text(struct request *request, int status, const char *text);
-/* Parks the request and runs work, which builds the reply, on the pool. Until work is over the home leaves the request
- * alone; should the client leave or the daemon stop, request->cancel asks work to end early. */
-enum request_step request_to_pool(struct request *request, void (*work)(struct request *request));
+/* Parks the request and runs work on the pool. True: it has built the reply; false: it has handed the request over to
+ * somebody who decides it. Until then the home leaves the request alone; should the client leave or the daemon stop,
+ * request->cancel asks work to end early. */
+enum request_step request_to_pool(struct request *request, bool (*work)(struct request *request));
 /* The headers that a preset stands for. Returns how many. */
 size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,
                               struct reply_header headers[REPLY_HEADERS_MAX]);

@@ -22,8 +22,12 @@ const struct route *route_find(bool admin, struct str path, struct str target, b
 /* statement_route.c: "/" */
 enum request_step statement_begin(struct request *request);
 enum request_step statement_end(struct request *request);
-/* insert_route.c. The body holds data alone; request->plan has its shape. */
+/* insert_route.c. request->data holds the data alone, or the SELECT; plan has its shape. */
 enum request_step insert_admit(struct request *request, const struct plan *plan);
+/* From the pool: the rows in request->data go to request->shape at once; the flusher decides the request. */
+void insert_rows(struct request *request);
+/* insert_select.c. request->data is the SELECT, request->shape that of its rows. */
+enum request_step insert_select(struct request *request, const struct plan *plan);
 /* admin_route.c */
 enum request_step admin_metrics(struct request *request);
 enum request_step admin_healthy(struct request *request);

@@ -275,7 +275,7 @@ static bool keep_settings(struct request *request, const struct sql_result *resu
     return true;
 }
 
-static bool sql_run_as(struct request *request, struct str statement, struct sql_result *result, struct err *err)
+bool statement_select(struct request *request, struct str statement, struct sql_result *result, struct err *err)
 {
     struct gateway *gateway = request->gateway;
     const struct plan *plan = request->plan;
@@ -307,7 +307,7 @@ static bool sql_run_as(struct request *request, struct str statement, struct sql
 static bool run_sql(struct request *request, struct str statement, struct err *err)
 {
     struct sql_result result = { 0 };
-    if (!sql_run_as(request, statement, &result, err))
+    if (!statement_select(request, statement, &result, err))
         return false;
     bool ok = true;
     if (result.has_block)
@@ -326,7 +326,7 @@ bool statement_select_where(struct request *request, const char *select, struct 
                             struct sql_result *result, struct err *err)
 {
     char *text = arena_printf(request->arena, "%s WHERE " STR_FMT, select, STR_ARG(condition));
-    return sql_run_as(request, str_of(text), result, err);
+    return statement_select(request, str_of(text), result, err);
 }
 
 bool statement_take_condition(struct lexer *lexer, const char *const *stops, struct str *condition, struct err *err)
@@ -396,7 +396,7 @@ static bool run(struct request *request, struct str statement, struct err *err)
     return true;
 }
 
-static void statement_work(struct request *request)
+static bool statement_work(struct request *request)
 {
     struct err err = { 0 };
     uint64_t from_ns = clock_mono_ns(request->gateway->clock);
@@ -410,12 +410,13 @@ static void statement_work(struct request *request)
     metric_observe(METRIC_QUERY_DURATION,
                    (double)(clock_mono_ns(request->gateway->clock) - from_ns) / (double)NS_PER_S);
     if (ok)
-        return;
+        return true;
     reply_fini(&request->reply);
     reply_init(&request->reply);
     if (err.code == ERR_SYNTAX_ERROR) /* then nobody knows what was asked for */
         request->answer_format = NULL;
     (void)request_fail(request, &err);
+    return true;
 }
 
 /* --- which statement is it ---------------------------------------------------------------------------------------- */

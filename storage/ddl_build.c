@@ -7,6 +7,7 @@
 #include "storage/ddl_settings.h"
 #include "storage/ddl_statement.h"
 #include "storage/expr_text.h"
+#include "storage/sql.h"
 
 struct builder {
     const struct table_spec *spec;
@@ -39,11 +40,59 @@ static bool build_column(struct builder *b, const struct column_spec *from, stru
         if (!default_parse(dup(b, from->default_text), to->type, b->arena, &to->default_expr, &to->default_text,
                            b->err))
             return err_wrap(b->err, "column " STR_FMT, STR_ARG(from->name));
-        if (to->type == NULL)
+        if (to->type == NULL || to->default_kind == DEFAULT_DEFAULT) /* Int8 DEFAULT NULL is a Nullable(Int8) */
             to->type = default_type(to->default_expr);
     }
-    must(to->type != NULL);
     return true;
+}
+
+static bool names_untyped(const struct builder *b, const struct schema_column *column)
+{
+    for (size_t i = 0; i < b->spec->columns_count; i++)
+        if (b->columns[i].type == NULL && default_names(column->default_expr, b->columns[i].name))
+            return true;
+    return false;
+}
+
+/* Columns without a type have that of their expression; what it names gets its own first. Ends, since no expression
+ * needs itself. */
+static bool deduce_types(struct builder *b)
+{
+    size_t count = b->spec->columns_count;
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < count; i++) {
+            struct schema_column *column = &b->columns[i];
+            if (column->type != NULL)
+                continue;
+            again = true;
+            if (!names_untyped(b, column) &&
+                !sql_expression_type(column->default_text, b->columns, count, b->arena, &column->type, b->err))
+                return err_wrap(b->err, "column " STR_FMT, STR_ARG(column->name));
+        }
+    }
+    return true;
+}
+
+/* An ALIAS that defaults name, itself or through another ALIAS, is computed at an insert. */
+static void mark_needed(struct builder *b)
+{
+    size_t count = b->spec->columns_count;
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < count; i++) {
+            const struct schema_column *from = &b->columns[i];
+            if (from->default_expr == NULL || (from->default_kind == DEFAULT_ALIAS && !from->is_needed))
+                continue;
+            for (size_t j = 0; j < count; j++) {
+                struct schema_column *to = &b->columns[j];
+                if (to->default_kind != DEFAULT_ALIAS || to->is_needed || !default_names(from->default_expr, to->name))
+                    continue;
+                to->is_needed = true;
+                again = true;
+            }
+        }
+    }
 }
 
 static bool is_stored(const struct schema_column *column)
@@ -75,6 +124,9 @@ static bool build_columns(struct builder *b)
         if (b->columns[i].field_id == 0)
             b->columns[i].field_id = next++;
     b->def->next_field_id = next;
+    if (!defaults_check(b->columns, spec->columns_count, b->err) || !deduce_types(b))
+        return false;
+    mark_needed(b);
     return true;
 }
 

@@ -91,19 +91,17 @@ static bool map_columns(struct merger *m, struct source *source, struct err *err
 }
 
 /* Rows that were written before a column was added get its default, as of the time the part was made. */
-static void fill_column(const struct merge_job *job, const struct schema_column *column, const struct source *source,
-                        struct block *block, size_t index)
+static void fill_column(const struct merger *m, const struct source *source, struct block *block, size_t index)
 {
-    struct column *c = &block->columns[index];
+    const struct schema_column *column = &m->schema->columns[index];
     struct err err = { 0 };
-    for (size_t row = 0; row < block->rows; row++) {
-        if (column->default_expr != NULL &&
-            default_eval(column->default_expr, source->part->created_wall_ns, job->rng, block, c, &err))
-            continue;
-        if (column->default_expr != NULL && row == 0)
+    bool logged = false;
+    while (!default_fill(m->schema->columns, index, source->part->created_wall_ns, m->job->rng, block, &err)) {
+        if (!logged)
             log_warn("default of an added column cannot be computed for old rows: column=" STR_FMT " error=%s",
                      STR_ARG(column->name), err.text);
-        column_push_default(c);
+        logged = true;
+        column_push_default(&block->columns[index]);
     }
 }
 
@@ -148,7 +146,7 @@ static bool load_group(struct merger *m, struct source *source, struct err *err)
             return err_wrap(err, "merge: part %s", part->path);
     for (size_t i = 0; i < block->columns_count; i++)
         if (source->columns[i] < 0)
-            fill_column(m->job, &m->schema->columns[i], source, block, i);
+            fill_column(m, source, block, i);
     source->group++;
     source->row = 0;
     source->rows += block->rows;

@@ -106,48 +106,47 @@ static bool group_may_match(struct cursor *cursor, const struct part *part, size
 
 /* ---- reading a part ---- */
 
-static bool default_rows(const struct schema_column *column, struct part *part, const struct block *block, size_t rows,
+/* What the default names is read or computed too, in a block of the table's stored columns. */
+static bool default_rows(const struct sql_source_table *source, struct part *part, size_t group, struct str wanted,
                          struct column *out, struct err *err)
 {
-    while (out->rows < rows)
-        if (!default_eval(column->default_expr, part->created_wall_ns, rng_real(), block, out, err))
-            return false;
-    return true;
-}
-
-/* A default that names other columns needs them all. */
-static bool default_rows_of_block(const struct schema_column *column, struct part *part, size_t group, size_t rows,
-                                  struct column *out, struct err *err)
-{
-    const struct schema *own = parquet_schema(part->file);
+    const struct schema *own = parquet_schema(part->file), *stored = source->def->stored;
+    size_t index = (size_t)schema_find(stored, wanted, false);
     struct block block;
     bool ok = true;
-    block_init(&block, own->columns_count);
-    for (size_t i = 0; i < own->columns_count; i++) {
-        block.names[i] = own->columns[i].name;
-        column_init(&block.columns[i], own->columns[i].type);
-        ok = ok && parquet_read_column(part->file, group, i, &block.columns[i], err);
+    block_init(&block, stored->columns_count);
+    for (size_t i = 0; i < stored->columns_count; i++) {
+        int at = schema_find(own, stored->columns[i].name, false);
+        block.names[i] = stored->columns[i].name;
+        column_init(&block.columns[i], stored->columns[i].type);
+        if (at >= 0 && ok)
+            ok = parquet_read_column(part->file, group, (size_t)at, &block.columns[i], err);
     }
-    block.rows = rows;
-    ok = ok && default_rows(column, part, &block, rows, out, err);
+    block.rows = (size_t)parquet_row_group(part->file, group).rows;
+    ok = ok && default_fill(stored->columns, index, part->created_wall_ns, rng_real(), &block, err);
+    if (ok)
+        column_append(out, &block.columns[index], 0, block.rows);
     block_fini(&block);
     return ok;
 }
 
 /* A column that was added after the part was written. */
-static bool missing_column(struct part *part, size_t group, size_t rows, const struct schema_column *column,
-                           struct column *out, struct err *err)
+static bool missing_column(const struct sql_source_table *source, struct part *part, size_t group,
+                           const struct schema_column *column, struct column *out, struct err *err)
 {
+    size_t rows = (size_t)parquet_row_group(part->file, group).rows;
     struct err failure = { 0 };
-    if (column->default_expr == NULL) {
-        while (out->rows < rows)
+    bool plain = true; /* the default names no column */
+    while (out->rows < rows && plain) {
+        if (column->default_expr == NULL)
             column_push_default(out);
-        return true;
+        else
+            plain = default_eval(column->default_expr, part->created_wall_ns, rng_real(), NULL, out, &failure);
     }
-    if (default_rows(column, part, NULL, rows, out, &failure))
+    if (plain)
         return true;
     column_clear(out);
-    return default_rows_of_block(column, part, group, rows, out, err);
+    return default_rows(source, part, group, column->name, out, err);
 }
 
 bool sql_source_read(const struct sql_source_table *source, struct part *part, size_t group,
@@ -155,7 +154,6 @@ bool sql_source_read(const struct sql_source_table *source, struct part *part, s
 {
     const struct schema *own = parquet_schema(part->file);
     int at = schema_find(own, wanted->name, false), in_table = schema_find(source->schema, wanted->name, false);
-    size_t rows = (size_t)parquet_row_group(part->file, group).rows;
     bool ok;
     if (at >= 0 && !type_eq(own->columns[at].type, wanted->type))
         return err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", part->path,
@@ -163,7 +161,7 @@ bool sql_source_read(const struct sql_source_table *source, struct part *part, s
     if (at >= 0)
         ok = parquet_read_column(part->file, group, (size_t)at, column, err);
     else
-        ok = missing_column(part, group, rows, &source->schema->columns[in_table], column, err);
+        ok = missing_column(source, part, group, &source->schema->columns[in_table], column, err);
     if (!ok)
         return err_wrap(err, "part %s", part->path);
     size_t bytes = column_bytes(column);

@@ -52,6 +52,14 @@ static void tables_print_as_the_engine_prints_them(void **state)
         { "CREATE TABLE t (a UInt32) ENGINE = SummingMergeTree() ORDER BY a",
           "CREATE TABLE default.t\n(\n    `a` UInt32\n)\nENGINE = SummingMergeTree\nORDER BY a\nSETTINGS "
           "index_granularity = 8192" },
+        { "CREATE TABLE t (b DEFAULT c + 1, a Int32, c ALIAS a * 2, d DEFAULT [a, 1], e Nullable(Int8), f MATERIALIZED "
+          "e "
+          "+ a, g DEFAULT if(a > 1, 1, 1000), h Int8 DEFAULT NULL) ORDER BY a",
+          "CREATE TABLE default.t\n(\n    `b` Int64 DEFAULT c + 1,\n    `a` Int32,\n    `c` Int64 ALIAS a * 2,\n    "
+          "`d` "
+          "Array(Int32) DEFAULT [a, 1],\n    `e` Nullable(Int8),\n    `f` Nullable(Int64) MATERIALIZED e + a,\n    `g` "
+          "UInt16 DEFAULT if(a > 1, 1, 1000),\n    `h` Nullable(Int8) DEFAULT NULL\n)\nENGINE = MergeTree\nORDER BY "
+          "a\nSETTINGS index_granularity = 8192" },
         { "CREATE TABLE t (a UInt32) ENGINE = MergeTree",
           "CREATE TABLE default.t\n(\n    `a` UInt32\n)\nENGINE = MergeTree\nORDER BY tuple()\nSETTINGS "
           "index_granularity = 8192" },
@@ -110,6 +118,10 @@ static void what_is_wrong_has_the_engines_code(void **state)
         { "CREATE TABLE t (a UInt32) ENGINE = MergeTree ORDER BY zz", ERR_UNKNOWN_IDENTIFIER },
         { "CREATE TABLE t (a UInt32) ENGINE = MergeTree ORDER BY a PARTITION BY zz", ERR_UNKNOWN_IDENTIFIER },
         { "CREATE TABLE t (a UInt32) ENGINE = MergeTree ORDER BY a ORDER BY a", ERR_SYNTAX_ERROR },
+        { "CREATE TABLE t (a Int8 DEFAULT b, b Int8 DEFAULT a) ORDER BY a", ERR_CYCLIC_ALIASES },
+        { "CREATE TABLE t (a DEFAULT b, b DEFAULT a) ORDER BY a", ERR_CYCLIC_ALIASES },
+        { "CREATE TABLE t (a Int8 DEFAULT a + 1) ORDER BY a", ERR_CYCLIC_ALIASES },
+        { "CREATE TABLE t (a Int8, b Int8 ALIAS zz) ORDER BY a", ERR_UNKNOWN_IDENTIFIER },
         { "CREATE TABLE t (a UInt32) ENGINE = Foo ORDER BY a", ERR_UNKNOWN_STORAGE },
         { "CREATE TABLE t (a UInt32) ENGINE = Memory", ERR_UNKNOWN_STORAGE },
         { "CREATE TABLE t (a UInt32) ENGINE = MergeTree(a) ORDER BY a", ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH },

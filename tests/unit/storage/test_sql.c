@@ -185,6 +185,10 @@ static void a_column_added_later_has_its_default(void **state)
     ddl(&c->fixture, "ALTER TABLE grown ADD COLUMN n Nullable(Int8)");
     expect(c, "SELECT * FROM grown ORDER BY k", "0\tnew\t\\N\n1\tnew\t\\N\n");
     expect(c, "SELECT count() FROM grown WHERE s = 'new'", "2\n");
+    ddl(&c->fixture, "ALTER TABLE grown ADD COLUMN x Int32 DEFAULT y + 1, ADD COLUMN y Int32 DEFAULT k * 10");
+    expect(c, "SELECT x, y FROM grown ORDER BY k", "1\t0\n11\t10\n"); /* x needs y, which is younger too */
+    ddl(&c->fixture, "OPTIMIZE TABLE grown FINAL");
+    expect(c, "SELECT x, y FROM grown ORDER BY k", "1\t0\n11\t10\n");
     ddl(&c->fixture, "DROP TABLE grown");
 }
 

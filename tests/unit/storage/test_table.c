@@ -373,7 +373,8 @@ static void added_columns_have_defaults_in_old_parts_after_a_merge(void **state)
     ddl(f, plain);
     struct table *t = find_table(f, "t");
     insert(t, (struct row[]){ { 1, 2, "a" } }, 1, "");
-    ddl(f, "ALTER TABLE t ADD COLUMN x Int32 DEFAULT 7 FIRST, ADD COLUMN y String");
+    ddl(f,
+        "ALTER TABLE t ADD COLUMN x Int32 DEFAULT z + 2 FIRST, ADD COLUMN y String, ADD COLUMN z Int32 DEFAULT p + 4");
     insert(t, (struct row[]){ { 1, 1, "b" } }, 1, "");
     ddl(f, "OPTIMIZE TABLE t FINAL");
     assert_rows(t, "1:1:b 1:2:a");
