@@ -5,6 +5,9 @@
  * that does not do, its text, as VALUES does. */
 #include "format/column_cast.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/arena.h"
 #include "base/must.h"
 #include "format/text_date.h"
@@ -55,7 +58,7 @@ bool column_cast_is_copy(const struct type *a, const struct type *b)
 struct cast {
     struct text_reader *r;
     struct arena *arena; /* texts of one cell */
-    bool nulls_as_zero;
+    struct column_cast_rules rules;
 };
 
 static bool is_float(const struct type *type)
@@ -185,7 +188,7 @@ static bool cast_time(struct cast *cast, const struct column *src, size_t row, s
     int64_t ticks = ticks_of(src, row);
     unsigned from = digits_of(src->type), to = digits_of(dst->type);
     if (from > to)
-        ticks = floor_div(ticks, power_of_ten(from - to));
+        ticks /= power_of_ten(from - to); /* towards 1970, as decimals go */
     else if (__builtin_mul_overflow(ticks, power_of_ten(to - from), &ticks))
         return text_fail(cast->r, ERR_DECIMAL_OVERFLOW, "Decimal convert overflow");
     uint32_t seconds = (uint32_t)(ticks < 0 ? 0 : ticks > UINT32_MAX ? UINT32_MAX : ticks);
@@ -204,6 +207,15 @@ static bool refuse(struct cast *cast, const struct type *from, const struct type
 {
     return text_fail(cast->r, ERR_TYPE_MISMATCH, "Cannot convert " STR_FMT " to " STR_FMT,
                      STR_ARG(str_sub(from->text, 0, 64)), STR_ARG(str_sub(to->text, 0, 64)));
+}
+
+/* Seconds with their fraction. */
+static struct sql_value ticks_text(struct cast *cast, int64_t ticks, unsigned digits)
+{
+    uint64_t size = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks, second = (uint64_t)power_of_ten(digits);
+    const char *text = arena_printf(cast->arena, "%s%" PRIu64 ".%0*" PRIu64, ticks < 0 ? "-" : "", size / second,
+                                    (int)MAX(digits, 1U), size % second);
+    return (struct sql_value){ .kind = VALUE_TEXT, .text = str_of(text) };
 }
 
 /* What a cell is to a column that holds numbers, addresses or times. */
@@ -226,15 +238,13 @@ static struct sql_value value_of(struct cast *cast, const struct column *src, si
         v.number.i = address;
         return v;
     }
-    if (src->type->kind == TYPE_DATETIME64 && whole) {
-        v.number.i = floor_div(ticks_of(src, row), power_of_ten(src->type->precision));
-        return v;
-    }
     if (src->type->kind == TYPE_DATETIME64 && is_float(to)) {
         v.kind = VALUE_FLOAT;
         v.number.f = (double)ticks_of(src, row) / (double)power_of_ten(src->type->precision);
         return v;
     }
+    if (src->type->kind == TYPE_DATETIME64 && to->kind == TYPE_DECIMAL)
+        return ticks_text(cast, ticks_of(src, row), src->type->precision);
     v = sql_value_from_cell(cast->r, src, row, cast->arena);
     ptrdiff_t point = src->type->kind == TYPE_DECIMAL && whole ? str_find_char(v.text, '.') : STR_NONE;
     if (point >= 0)
@@ -257,11 +267,115 @@ static bool cast_mapped(struct cast *cast, const struct column *src, size_t row,
     return true;
 }
 
+/* ---- numbers with a fixed point ---- */
+
+static bool is_point(const struct type *type)
+{
+    enum { PRECISION_OF_64_BITS = 18 };
+    return type->kind == TYPE_DATETIME64 || (type->kind == TYPE_DECIMAL && type->precision <= PRECISION_OF_64_BITS);
+}
+
+static unsigned point_scale(const struct type *type)
+{
+    return type->kind == TYPE_DATETIME64 ? type->precision : type->scale;
+}
+
+static int64_t point_value(const struct column *src, size_t row)
+{
+    int32_t narrow;
+    if (src->width != sizeof narrow)
+        return ticks_of(src, row);
+    memcpy(&narrow, column_cell(src, row), sizeof narrow);
+    return narrow;
+}
+
+static bool overflow(struct cast *cast)
+{
+    return text_fail(cast->r, ERR_DECIMAL_OVERFLOW, "Convert overflow");
+}
+
+/* What is behind the point is cut off. */
+static bool cast_point_to_integer(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    uint8_t cell[CELL_BYTES_MAX];
+    int64_t value = point_value(src, row) / power_of_ten(point_scale(src->type));
+    unsigned bits = (unsigned)MIN(dst->width, sizeof value) * 8;
+    bool is_signed = type_is_signed(dst->type);
+    if (value < 0 && !is_signed)
+        return overflow(cast);
+    if (bits < 64 && (is_signed ? value >> (bits - 1) != 0 && value >> (bits - 1) != -1 : value >> bits != 0))
+        return overflow(cast);
+    memset(cell, value < 0 ? 0xff : 0, sizeof cell);
+    memcpy(cell, &value, sizeof value);
+    column_push_fixed(dst, cell);
+    return true;
+}
+
+static bool cast_decimal_to_ticks(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    int64_t value = point_value(src, row);
+    unsigned from = src->type->scale, to = dst->type->precision;
+    if (from > to)
+        value /= power_of_ten(from - to);
+    else if (__builtin_mul_overflow(value, power_of_ten(to - from), &value))
+        return overflow(cast);
+    column_push_fixed(dst, &value);
+    return true;
+}
+
+static void cast_bytes_to_bool(const struct column *src, size_t row, struct column *dst)
+{
+    const uint8_t *bytes = column_cell(src, row);
+    uint8_t value = 0;
+    for (size_t i = 0; i < src->width; i++)
+        value |= bytes[i];
+    value = value != 0;
+    column_push_fixed(dst, &value);
+}
+
+/* Conversions that there are not, by the engine's codes; 0 for all others. */
+static enum err_code no_conversion(const struct type *from, const struct type *to)
+{
+    bool text = from->kind == TYPE_STRING || from->kind == TYPE_FIXED_STRING || from->enums_count > 0;
+    bool address = to->kind == TYPE_UUID || to->kind == TYPE_IPV4 || to->kind == TYPE_IPV6;
+    bool time = is_time(to) || is_day(to);
+    if (text)
+        return ERR_OK;
+    if (to->kind == TYPE_FIXED_STRING && from->kind != TYPE_BOOL)
+        return ERR_NOT_IMPLEMENTED;
+    if (from->kind == TYPE_DECIMAL && (address || (time && to->kind != TYPE_DATETIME64)))
+        return ERR_ILLEGAL_COLUMN;
+    if (to->kind == TYPE_DECIMAL && (is_day(from) || from->kind == TYPE_DATETIME))
+        return ERR_ILLEGAL_COLUMN;
+    if (to->enums_count > 0 && (is_time(from) || is_day(from) || from->kind == TYPE_DECIMAL || from->kind == TYPE_UUID))
+        return ERR_CANNOT_CONVERT_TYPE;
+    if (from->kind == TYPE_UUID && (to->kind == TYPE_DECIMAL || to->kind == TYPE_DATETIME64))
+        return ERR_CANNOT_CONVERT_TYPE;
+    if ((address && is_time(from)) ||
+        (from->kind == TYPE_UUID && (type_is_integer(to) || is_float(to) || time || address)))
+        return ERR_NOT_IMPLEMENTED;
+    return ERR_OK;
+}
+
+/* Codes of texts that are no such value, as CAST has them. */
+static enum err_code code_of(enum err_code code, const struct sql_value *value, const struct type *to)
+{
+    if (to->kind == TYPE_DECIMAL && code == ERR_ARGUMENT_OUT_OF_BOUND)
+        return ERR_DECIMAL_OVERFLOW;
+    if (is_float(to) && code == ERR_CANNOT_PARSE_NUMBER && value->text.len > 0)
+        return ERR_CANNOT_PARSE_TEXT;
+    return code;
+}
+
 static bool cast_by_value(struct cast *cast, const struct column *src, size_t row, struct column *dst)
 {
     enum type_kind from = src->type->kind, to = dst->type->kind;
     struct strbuf text = { 0 };
     bool ok;
+    enum err_code none = no_conversion(src->type, dst->type);
+    if (none != ERR_OK && !is_compound(src->type))
+        return text_fail(cast->r, none, "Conversion from " STR_FMT " to " STR_FMT " is not supported",
+                         STR_ARG(str_sub(src->type->text, 0, 64)), STR_ARG(str_sub(dst->type->text, 0, 64)));
     if (is_compound(dst->type) && from != TYPE_STRING)
         return refuse(cast, src->type, dst->type);
     if (to == TYPE_STRING || to == TYPE_FIXED_STRING || is_compound(src->type)) {
@@ -282,12 +396,10 @@ static bool cast_by_value(struct cast *cast, const struct column *src, size_t ro
     }
     if (from == TYPE_IPV6 && to == TYPE_IPV4)
         return cast_mapped(cast, src, row, dst);
-    if (from == TYPE_UUID && (type_is_integer(dst->type) || to == TYPE_BOOL))
-        return text_fail(cast->r, ERR_NOT_IMPLEMENTED, "Conversion between numeric types and UUID is not supported");
     struct sql_value value = value_of(cast, src, row, dst->type);
     ok = sql_value_convert(cast->r, &value, dst, cast->arena);
-    if (!ok && to == TYPE_DECIMAL && cast->r->err->code == ERR_ARGUMENT_OUT_OF_BOUND)
-        cast->r->err->code = ERR_DECIMAL_OVERFLOW;
+    if (!ok)
+        cast->r->err->code = code_of(cast->r->err->code, &value, dst->type);
     if (arena_bytes(cast->arena) > ARENA_BYTES_MAX)
         arena_reset(cast->arena);
     return ok;
@@ -327,8 +439,39 @@ static size_t tuple_place(const struct type *from, const struct type *to, size_t
     return place;
 }
 
+/* The element of that name; elements without names are called by their number. */
+static const struct column *element_named(const struct cast *cast, const struct column *src, struct str name)
+{
+    char number[12];
+    for (size_t i = 0; i < src->children_count; i++) {
+        struct str other = str_make(number, (size_t)snprintf(number, sizeof number, "%zu", i + 1));
+        if (src->type->names != NULL)
+            other = src->type->names[i];
+        if (cast->rules.fold_names ? str_eq_nocase(other, name) : str_eq(other, name))
+            return &src->children[i];
+    }
+    return NULL;
+}
+
+static bool cast_tuple_by_name(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    char number[12];
+    for (size_t i = 0; i < dst->children_count; i++) {
+        struct str name = str_make(number, (size_t)snprintf(number, sizeof number, "%zu", i + 1));
+        const struct column *from = element_named(cast, src, dst->type->names != NULL ? dst->type->names[i] : name);
+        if (from == NULL)
+            column_push_default(&dst->children[i]);
+        else if (!cast_rows(cast, from, row, 1, &dst->children[i]))
+            return false;
+    }
+    column_push_row_end(dst);
+    return true;
+}
+
 static bool cast_tuple(struct cast *cast, const struct column *src, size_t row, struct column *dst)
 {
+    if (cast->rules.by_name)
+        return cast_tuple_by_name(cast, src, row, dst);
     if (src->children_count != dst->children_count)
         return text_fail(cast->r, ERR_TYPE_MISMATCH,
                          "CAST AS Tuple can only be performed between tuple types with the same number of elements or "
@@ -357,27 +500,70 @@ static bool lists_match(const struct type *from, const struct type *to)
            one->children[0]->children_count == many->children_count;
 }
 
+/* A NULL for a plain column is the zero of what it is, converted. *done: nothing is left to convert. */
+static bool cast_null(struct cast *cast, const struct column *src, struct column *dst, bool *done)
+{
+    const struct type *from = src->type, *to = dst->type;
+    *done = to->nullable || from->kind == TYPE_NOTHING || from->kind == to->kind;
+    if (to->nullable)
+        column_push_null(dst);
+    else if (!cast->rules.nulls_as_zero && from->nullable)
+        return text_fail(cast->r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
+                         "Cannot convert NULL value to non-Nullable type");
+    else if (*done)
+        column_push_zero(dst);
+    return true;
+}
+
+/* Bytes of a fixed length that may as well be another type's. */
+static bool same_bytes(const struct type *from, const struct type *to)
+{
+    if (from->kind == TYPE_UUID)
+        return to->kind == TYPE_FIXED_STRING;
+    return from->kind == TYPE_FIXED_STRING &&
+           (to->kind == TYPE_INT128 || to->kind == TYPE_UINT128 || to->kind == TYPE_INT256 ||
+            to->kind == TYPE_UINT256 || to->kind == TYPE_UUID || to->kind == TYPE_IPV6);
+}
+
+/* Array, Map, Tuple on one side only, or tuples where a map was asked for. */
+static bool is_other_shape(const struct type *from, const struct type *to)
+{
+    if (!is_compound(from) && !is_compound(to))
+        return false;
+    if (from->kind == TYPE_STRING)
+        return to->kind == TYPE_MAP;
+    return !is_compound(from) || !is_compound(to) || (to->kind == TYPE_MAP && from->kind != TYPE_MAP);
+}
+
+static bool cast_number(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    const struct type *from = src->type, *to = dst->type;
+    if (is_point(from) && type_is_integer(to))
+        return cast_point_to_integer(cast, src, row, dst);
+    if (is_point(from) && from->kind == TYPE_DECIMAL && to->kind == TYPE_DATETIME64)
+        return cast_decimal_to_ticks(cast, src, row, dst);
+    if (to->kind == TYPE_BOOL && (from->kind == TYPE_DECIMAL || from->kind == TYPE_UUID || is_time(from)))
+        cast_bytes_to_bool(src, row, dst);
+    else if (is_float(from) && is_float(to))
+        cast_float(src, row, dst);
+    else if (type_is_integer(from) && type_is_integer(to))
+        cast_integer(src, row, dst);
+    else
+        return cast_by_value(cast, src, row, dst);
+    return true;
+}
+
 static bool cast_cell(struct cast *cast, const struct column *src, size_t row, struct column *dst)
 {
     const struct type *from = src->type, *to = dst->type;
+    bool done = false;
     if (column_is_null(src, row) || from->kind == TYPE_NOTHING) {
-        if (to->nullable)
-            column_push_null(dst);
-        else if (cast->nulls_as_zero || !from->nullable)
-            column_push_zero(dst);
-        else
-            return text_fail(cast->r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
-                             "Cannot convert NULL value to non-Nullable type");
-        return true;
+        struct column below = *src;
+        below.nulls = NULL;
+        return cast_null(cast, src, dst, &done) && (done || cast_cell(cast, &below, row, dst));
     }
-    if (type_is_integer(from) && type_is_integer(to)) {
-        cast_integer(src, row, dst);
-        return true;
-    }
-    if (is_float(from) && is_float(to)) {
-        cast_float(src, row, dst);
-        return true;
-    }
+    if (cast->rules.by_name && is_other_shape(from, to))
+        return refuse(cast, from, to);
     if (from->enums_count > 0 && to->enums_count > 0)
         return cast_enum(cast, src, row, dst);
     if (is_time(from) && is_time(to))
@@ -393,14 +579,15 @@ static bool cast_cell(struct cast *cast, const struct column *src, size_t row, s
         return cast_tuple(cast, src, row, dst);
     if (lists_match(from, to))
         return cast_list(cast, src, row, dst);
-    if (from->kind == to->kind && from->kind != TYPE_DECIMAL && !is_compound(from) && src->width == dst->width) {
+    bool as_it_is = from->kind == to->kind && from->kind != TYPE_DECIMAL && !is_compound(from);
+    if ((as_it_is || (cast->rules.by_name && same_bytes(from, to))) && src->width == dst->width) {
         if (src->width > 0)
             column_push_fixed(dst, column_cell(src, row));
         else
             column_push_str(dst, column_str(src, row));
         return true;
     }
-    return cast_by_value(cast, src, row, dst);
+    return cast_number(cast, src, row, dst);
 }
 
 static bool cast_rows(struct cast *cast, const struct column *src, size_t from, size_t count, struct column *dst)
@@ -415,11 +602,18 @@ static bool cast_rows(struct cast *cast, const struct column *src, size_t from, 
     return true;
 }
 
-bool column_cast(struct text_reader *r, const struct column *src, size_t from, size_t count, bool nulls_as_zero,
-                 struct column *dst)
+/* Texts are read as CAST reads them, which does not guess at dates. */
+bool column_cast(struct text_reader *r, const struct column *src, size_t from, size_t count,
+                 struct column_cast_rules rules, struct column *dst)
 {
-    struct cast cast = { .r = r, .arena = arena_new(ARENA_BYTES), .nulls_as_zero = nulls_as_zero };
+    enum { BASIC_DATES = 0 };
+    const struct format_settings *settings = r->settings;
+    struct format_settings basic = *settings;
+    struct cast cast = { .r = r, .arena = arena_new(ARENA_BYTES), .rules = rules };
+    basic.date_time_input_format = BASIC_DATES;
+    r->settings = &basic;
     bool ok = cast_rows(&cast, src, from, count, dst);
+    r->settings = settings;
     arena_free(cast.arena);
     return ok;
 }

@@ -72,6 +72,7 @@ static const struct entry entries[] = {
     { { "JSONCompactStringsEachRowWithNamesAndTypes", "JSONCompactStringsEachRowWithNamesAndTypes", TEXT },
                                                                                               output_json_compact_each_row, 1, 1, 1 },
     { { "Native", "Native", BINARY },                                                         output_native,             0, 0, 0 },
+    { { "Parquet", "Parquet", BINARY },                                                       output_parquet,           0, 0, 0 },
     { { "RowBinary", "RowBinary", BINARY },                                                   output_row_binary,         0, 0, 0 },
     { { "RowBinaryWithNames", "RowBinaryWithNames", BINARY },                                 output_row_binary,         1, 0, 0 },
     { { "RowBinaryWithNamesAndTypes", "RowBinaryWithNamesAndTypes", BINARY },                 output_row_binary,         1, 1, 0 },
@@ -103,8 +104,11 @@ bool output_write(const struct output_format *format, const struct block *block,
                         .out = out,
                         .names = entry->names,
                         .types = entry->types,
-                        .strings = entry->strings };
+                        .strings = entry->strings,
+                        .err = err };
     entry->write(&o);
+    if (o.failed)
+        return false;
     return strbuf_ok(out) ||
            err_set(err, ERR_TOO_MANY_ROWS_OR_BYTES, "Limit for result exceeded, max bytes: %zu (the answer as %s)",
                    out->limit, entry->format.name);

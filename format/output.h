@@ -1,4 +1,5 @@
-/* output.h: a block becomes the body of an answer: TabSeparated, JSON, CSV and their kin, Native and RowBinary. */
+/* output.h: a block becomes the body of an answer: TabSeparated, JSON, CSV and their kin, Native, RowBinary and
+ * Parquet. */
 #ifndef SLUICE_FORMAT_OUTPUT_H
 #define SLUICE_FORMAT_OUTPUT_H
 #include <stdbool.h>
@@ -24,7 +25,7 @@ struct output_info { /* what the JSON formats tell about the query */
 
 /* By name or alias, ignoring case. Errors: UNKNOWN_FORMAT. */
 must_use bool output_format_find(struct str name, const struct output_format **format, struct err *err);
-/* Errors: TOO_MANY_ROWS_OR_BYTES when out meets its limit. */
+/* Errors: TOO_MANY_ROWS_OR_BYTES when out meets its limit; Parquet: those of parquet_writer_add. */
 must_use bool output_write(const struct output_format *format, const struct block *block,
                            const struct output_info *info, const struct format_settings *settings, struct strbuf *out,
                            struct err *err);

@@ -15,6 +15,8 @@ struct output {
     struct strbuf *out;
     bool names, types; /* lines before the data */
     bool strings;      /* JSON: every value as a string */
+    struct err *err;   /* of what could not be written */
+    bool failed;
 };
 typedef void output_fn(struct output *o);
 
@@ -29,5 +31,5 @@ output_fn output_tsv, output_raw, output_csv, output_tskv, output_values, output
     output_pretty_compact, output_pretty_space, output_json, output_json_compact, output_json_each_row,
     output_json_compact_each_row, output_json_columns, output_json_compact_columns, output_json_columns_metadata,
     output_json_object_each_row, output_json_each_row_progress, output_json_compact_each_row_progress, output_native,
-    output_row_binary;
+    output_row_binary, output_parquet;
 #endif

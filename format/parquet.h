@@ -16,11 +16,16 @@
 #include "format/block.h"
 #include "format/schema.h"
 
-enum parquet_profile { PARQUET_LAKE, PARQUET_NATIVE };
+enum parquet_profile {
+    PARQUET_LAKE,
+    PARQUET_NATIVE,
+    PARQUET_ANSWER /* native, with wide integers as ClickHouse writes them, in no order; not for parts */
+};
 enum parquet_codec {
     PARQUET_UNCOMPRESSED = 0,
     PARQUET_SNAPPY = 1,
     PARQUET_GZIP = 2,
+    PARQUET_BROTLI = 4,
     PARQUET_ZSTD = 6,
     PARQUET_LZ4_RAW = 7
 };
@@ -81,6 +86,10 @@ struct parquet_file;
  * encrypted ones. The opened file does not change: any number of threads may read it at once, if the callback can. */
 must_use bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
                            struct err *err);
+/* The same for a file of any writer: its columns have the types that ClickHouse infers for them (parquet_infer.c),
+ * their bounds are not known. NULL lists and maps are read as empty ones, NULL groups as tuples of NULLs. */
+must_use bool parquet_open_foreign(parquet_read_fn *read, void *context, uint64_t file_bytes,
+                                   struct parquet_file **file, struct err *err);
 void parquet_close(struct parquet_file *file);
 struct schema *parquet_schema(const struct parquet_file *file); /* lent: lives with the file unless referenced */
 uint64_t parquet_rows(const struct parquet_file *file);
@@ -90,13 +99,15 @@ struct str parquet_metadata(const struct parquet_file *file, struct str key); /*
 /* Bounds of a column (index into parquet_schema) in a row group. Known only where Parquet's order is the one of the
  * type; that of UUID is the order of their text. NaN is outside the bounds. */
 struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_group, size_t column);
-/* Appends one column of one row group to c, whose type equals the schema's column. Every page's CRC is checked. On
- * failure c is as before. Errors: the callback's, CORRUPTED_DATA, CHECKSUM_DOESNT_MATCH with row group, column and
- * page. */
+/* Appends one column of one row group to c, whose type holds cells as that of the schema's column does
+ * (column_cast_is_copy). Every page's CRC is checked. On failure c is as before. Errors: the callback's,
+ * CORRUPTED_DATA, CHECKSUM_DOESNT_MATCH with row group, column and page. */
 must_use bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c,
                                   struct err *err);
 /* How much memory one column of one row group may take; 1 GiB unless set. More is TOO_MANY_BYTES. */
 void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes);
+/* Whether the checksums of pages are looked at; they are unless this says no. */
+void parquet_set_verify_checksums(struct parquet_file *file, bool verify);
 /* Bytes read so far through the callback. */
 uint64_t parquet_bytes_read(const struct parquet_file *file);
 /* Reads everything, checks sluice.check over the whole file. */

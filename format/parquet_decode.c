@@ -241,29 +241,28 @@ const char *pq_decode_delta64(struct str *in, int64_t *out, size_t count)
 
 /* ---- strings ---- */
 
-const char *pq_decode_plain_strings(struct str in, struct pq_strings_room *room, size_t count, struct pq_strings *out)
+const char *pq_decode_plain_strings(struct str *in, struct pq_strings_room *room, size_t count, struct pq_strings *out)
 {
-    if (in.len / 4 < count)
+    if (in->len / 4 < count)
         return "strings are cut";
     uint64_t *ends = pq_room(&room->ends, count * sizeof *ends);
     strbuf_clear(&room->bytes);
-    char *to = strbuf_room(&room->bytes, in.len);
+    char *to = strbuf_room(&room->bytes, in->len);
     size_t used = 0, at = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t len;
-        if (in.len - at < 4)
+        if (in->len - at < 4)
             return "a string's length is cut";
-        memcpy(&len, in.data + at, 4);
+        memcpy(&len, in->data + at, 4);
         at += 4;
-        if (len > in.len - at)
+        if (len > in->len - at)
             return "a string is longer than what is left";
-        memcpy(to + used, in.data + at, len);
+        memcpy(to + used, in->data + at, len);
         used += len;
         at += len;
         ends[i] = used;
     }
-    if (at != in.len)
-        return "bytes follow the last string";
+    *in = str_from(*in, at);
     *out = (struct pq_strings){ .bytes = to, .ends = ends };
     return NULL;
 }

@@ -21,13 +21,13 @@ const char *pq_decode_levels_packed(struct str *in, unsigned max, uint8_t *out, 
 const char *pq_decode_delta32(struct str *in, int32_t *out, size_t count);
 const char *pq_decode_delta64(struct str *in, int64_t *out, size_t count);
 
-/* Strings of an encoding, until *in is used up. room keeps what out points at; in may be pointed at as well. bytes_max
- * bounds what is built. */
+/* Strings of an encoding; all of the input, but PLAIN ones only advance *in behind them. room keeps what out points at;
+ * in may be pointed at as well. bytes_max bounds what is built. */
 struct pq_strings_room {
     struct pq_room ends, lengths, prefixes;
     struct strbuf bytes;
 };
-const char *pq_decode_plain_strings(struct str in, struct pq_strings_room *room, size_t count, struct pq_strings *out);
+const char *pq_decode_plain_strings(struct str *in, struct pq_strings_room *room, size_t count, struct pq_strings *out);
 const char *pq_decode_delta_length(struct str in, struct pq_strings_room *room, size_t count, struct pq_strings *out);
 const char *pq_decode_delta_strings(struct str in, struct pq_strings_room *room, size_t count, size_t bytes_max,
                                     struct pq_strings *out);

@@ -355,9 +355,12 @@ static void add_member(struct strbuf *json, const char *name, struct str text)
 /* {"profile":"lake","version":1,"columns":[{"name":"ts","type":"DateTime64(3)","id":1,...}, ...]} */
 static void schema_json(const struct pq_written_file *file, struct strbuf *json)
 {
+    static const char *const profiles[] = {
+        [PARQUET_LAKE] = "lake", [PARQUET_NATIVE] = "native", [PARQUET_ANSWER] = "answer"
+    };
     const struct schema *schema = file->schema;
-    strbuf_addf(json, "{\"profile\":\"%s\",\"version\":%u,\"columns\":[",
-                file->options->profile == PARQUET_NATIVE ? "native" : "lake", schema->version);
+    strbuf_addf(json, "{\"profile\":\"%s\",\"version\":%u,\"columns\":[", profiles[file->options->profile],
+                schema->version);
     for (size_t i = 0; i < schema->columns_count; i++) {
         const struct schema_column *c = &schema->columns[i];
         strbuf_add_text(json, i == 0 ? "{\"name\":" : ",{\"name\":");

@@ -61,12 +61,17 @@ enum pq_converted {
     PQ_MAP = 1,
     PQ_MAP_KEY_VALUE = 2,
     PQ_LIST = 3,
+    PQ_ENUM = 4,
     PQ_DECIMAL = 5,
     PQ_DATE = 6,
+    PQ_TIME_MILLIS = 7,
+    PQ_TIME_MICROS = 8,
     PQ_TIMESTAMP_MILLIS = 9,
     PQ_TIMESTAMP_MICROS = 10,
     PQ_UINT_8 = 11, /* then 16, 32, 64 */
-    PQ_INT_8 = 15
+    PQ_INT_8 = 15,
+    PQ_JSON = 19,
+    PQ_BSON = 20
 };
 enum pq_logical { /* members of the union LogicalType */
                   PQ_LOGICAL_NONE = 0,
@@ -98,7 +103,11 @@ enum pq_convert {
     PQ_FIXED_BYTES, /* FixedString in BYTE_ARRAY */
     PQ_ENUM_NAME,   /* Enum by name */
     PQ_UUID_TEXT,   /* 36 characters */
-    PQ_TEXT         /* as text_value prints it: wide integers and decimals, IPv4, IPv6 */
+    PQ_TEXT,        /* as text_value prints it: wide integers and decimals, IPv4, IPv6 */
+    /* Only read, from files of others. */
+    PQ_DECIMAL_BYTES, /* Decimal in FIXED or BYTE_ARRAY of any length, two's complement, most significant byte first */
+    PQ_JULIAN,        /* INT96: nanoseconds of the day, then the Julian day */
+    PQ_HALF           /* FLOAT16 */
 };
 enum pq_order {
     PQ_ORDER_NONE,
@@ -151,6 +160,11 @@ struct pq_schema {
 /* Errors: NOT_IMPLEMENTED for types that have no Parquet form or nest too deep, BAD_ARGUMENTS for bad names. */
 must_use bool pq_schema_build(const struct schema *schema, enum parquet_profile profile, struct arena *arena,
                               struct pq_schema *out, struct err *err);
+/* The schema that a file of another writer has: the types that ClickHouse infers for its columns, in an arena of the
+ * schema's own, and the tree of leaves that are read into them. Errors: NOT_IMPLEMENTED for what no column can hold,
+ * CORRUPTED_DATA for annotations that do not fit their physical types. */
+must_use bool pq_schema_infer(const struct pq_element *elements, size_t elements_count, struct arena *arena,
+                              struct schema **schema, struct pq_schema *out, struct err *err);
 /* The column that holds the leaf's cells, below the schema's column. */
 const struct column *pq_leaf_column(const struct pq_leaf *leaf, const struct column *top);
 

@@ -398,9 +398,11 @@ static bool check_tree(struct pq_meta *meta, struct err *err)
     int32_t left[PQ_DEPTH_MAX];
     unsigned depth = 0;
     for (size_t i = 0; i < meta->elements_count; i++) {
-        const struct pq_element *e = &meta->elements[i];
+        struct pq_element *e = &meta->elements[i];
         if (i > 0 && depth == 0)
             return damaged(err, "schema has elements outside its tree");
+        if (i > 0 && e->repetition < 0)
+            e->repetition = PQ_REQUIRED; /* as other readers take it */
         if (i > 0 && (e->repetition < PQ_REQUIRED || e->repetition > PQ_REPEATED))
             return damaged(err, "a schema element has no known repetition");
         if (i > 0)
@@ -442,7 +444,7 @@ static bool check_chunk(const struct pq_meta *meta, size_t group, size_t column,
         return damaged_chunk(err, group, column, "a count or size is missing or negative");
     if (rows > c->entries)
         return damaged_chunk(err, group, column, "it has fewer values than rows");
-    if (c->entries == 0 && c->bytes == 0)
+    if (c->entries == 0) /* nothing will be read; some writers leave a dictionary */
         return true;
     /* Writers put 0 or nonsense where there is no dictionary; the page type tells in the end. */
     if (c->dictionary_offset < 4 || c->dictionary_offset > c->data_offset)
@@ -453,7 +455,7 @@ static bool check_chunk(const struct pq_meta *meta, size_t group, size_t column,
     return true;
 }
 
-static bool check_groups(const struct pq_meta *meta, uint64_t footer_offset, struct err *err)
+static bool check_groups(struct pq_meta *meta, uint64_t footer_offset, struct err *err)
 {
     int64_t rows = 0;
     for (size_t g = 0; g < meta->groups_count; g++) {
@@ -468,7 +470,8 @@ static bool check_groups(const struct pq_meta *meta, uint64_t footer_offset, str
                 return false;
         }
     }
-    return rows == meta->rows || damaged(err, "row groups do not add up to the file's rows");
+    meta->groups_rows = rows;
+    return true;
 }
 
 bool pq_meta_parse(struct str footer, uint64_t footer_offset, struct arena *arena, struct pq_meta *meta,
@@ -541,6 +544,19 @@ static void parse_page_v1(struct thrift_reader *r, struct pq_page_header *h)
     }
 }
 
+static void parse_page_dictionary(struct thrift_reader *r, struct pq_page_header *h)
+{
+    struct thrift_field f;
+    while (thrift_next(r, &f)) {
+        if (f.id == 1)
+            h->entries = thrift_get_i32(r, f);
+        else if (f.id == 2)
+            h->encoding = thrift_get_i32(r, f);
+        else
+            thrift_skip(r, f);
+    }
+}
+
 static void parse_page_v2(struct thrift_reader *r, struct pq_page_header *h)
 {
     struct thrift_field f;
@@ -605,10 +621,14 @@ bool pq_page_header_parse(struct str bytes, struct pq_page_header *h, size_t *he
             h->has_crc = true;
             break;
         case 5:
+            body = body == 0 ? f.id : -1;
+            if (thrift_get_struct(&r, f))
+                parse_page_v1(&r, h);
+            break;
         case 7:
             body = body == 0 ? f.id : -1;
             if (thrift_get_struct(&r, f))
-                parse_page_v1(&r, h); /* a dictionary's header begins with the same two fields */
+                parse_page_dictionary(&r, h);
             break;
         case 8:
             body = body == 0 ? f.id : -1;

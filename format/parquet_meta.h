@@ -30,7 +30,8 @@ struct pq_meta {
     size_t elements_count, leaves_count;
     struct pq_meta_group *groups;
     size_t groups_count;
-    int64_t rows;
+    int64_t rows;          /* as the footer has it */
+    int64_t groups_rows;   /* of all row groups */
     struct parquet_kv *kv; /* point into the footer */
     size_t kv_count;
     struct str created_by;

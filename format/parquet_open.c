@@ -206,13 +206,21 @@ static bool check_tree(const struct parquet_file *file, struct err *err)
     const struct pq_schema *tree = &file->tree;
     if (tree->elements_count != file->meta.elements_count || tree->leaves_count != file->meta.leaves_count)
         return damaged(err, "its schema is not that of its sluice.schema");
+    if (file->meta.groups_rows != file->meta.rows)
+        return damaged(err, "row groups do not add up to the file's rows");
     for (size_t i = 0; i < tree->elements_count; i++)
         if (!same_element(&file->meta.elements[i], &tree->elements[i]))
             return err_set(err, ERR_CORRUPTED_DATA, "Parquet file: column " STR_FMT " is not that of its sluice.schema",
                            STR_ARG(file->meta.elements[i].name));
+    return true;
+}
+
+static bool check_counts(const struct parquet_file *file, struct err *err)
+{
     for (size_t g = 0; g < file->meta.groups_count; g++)
-        for (size_t i = 0; i < tree->leaves_count; i++)
-            if (tree->leaves[i].max_rep == 0 && file->meta.groups[g].chunks[i].entries != file->meta.groups[g].rows)
+        for (size_t i = 0; i < file->tree.leaves_count; i++)
+            if (file->tree.leaves[i].max_rep == 0 &&
+                file->meta.groups[g].chunks[i].entries != file->meta.groups[g].rows)
                 return err_set(err, ERR_CORRUPTED_DATA,
                                "Parquet file: row group %zu, column %zu: as many values as rows expected", g, i);
     return true;
@@ -238,32 +246,64 @@ static void read_stats(struct parquet_file *file)
     }
 }
 
-bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **out, struct err *err)
+/* ---- opening ---- */
+
+static struct parquet_file *file_new(parquet_read_fn *read, void *context, uint64_t file_bytes)
 {
     struct parquet_file *file = NEW(struct parquet_file);
-    enum parquet_profile profile = PARQUET_LAKE;
-    bool ok = false;
     file->read = read;
     file->context = context;
     file->file_bytes = file_bytes;
     file->memory_max = memory_max_default;
+    file->verify_checksums = true;
     file->arena = arena_new(4 << 10);
+    return file;
+}
+
+static bool open_own(struct parquet_file *file, struct err *err)
+{
+    enum parquet_profile profile = PARQUET_LAKE;
     if (!read_footer(file, err) || !pq_meta_parse(file->footer, file->footer_offset, file->arena, &file->meta, err) ||
         !check_footer(file, err) || !read_schema(file, &profile, err))
-        goto done;
-    if (!pq_schema_build(file->schema, profile, file->arena, &file->tree, err)) {
-        err_set(err, ERR_CORRUPTED_DATA, "Parquet file: sluice.schema holds what cannot be stored");
-        goto done;
-    }
-    if (!check_tree(file, err))
-        goto done;
+        return false;
+    if (!pq_schema_build(file->schema, profile, file->arena, &file->tree, err))
+        return err_set(err, ERR_CORRUPTED_DATA, "Parquet file: sluice.schema holds what cannot be stored");
+    if (!check_tree(file, err) || !check_counts(file, err))
+        return false;
     read_stats(file);
-    *out = file;
-    ok = true;
-done:
-    if (!ok)
+    return true;
+}
+
+static bool open_foreign(struct parquet_file *file, struct err *err)
+{
+    file->foreign = true;
+    return read_footer(file, err) && pq_meta_parse(file->footer, file->footer_offset, file->arena, &file->meta, err) &&
+           pq_schema_infer(file->meta.elements, file->meta.elements_count, file->arena, &file->schema, &file->tree,
+                           err) &&
+           check_counts(file, err);
+}
+
+static bool open_file(struct parquet_file *file, bool (*read_head)(struct parquet_file *, struct err *),
+                      struct parquet_file **out, struct err *err)
+{
+    if (!read_head(file, err)) {
         parquet_close(file);
-    return ok;
+        return false;
+    }
+    *out = file;
+    return true;
+}
+
+bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
+                  struct err *err)
+{
+    return open_file(file_new(read, context, file_bytes), open_own, file, err);
+}
+
+bool parquet_open_foreign(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
+                          struct err *err)
+{
+    return open_file(file_new(read, context, file_bytes), open_foreign, file, err);
 }
 
 void parquet_close(struct parquet_file *file)
@@ -282,7 +322,7 @@ struct schema *parquet_schema(const struct parquet_file *file)
 
 uint64_t parquet_rows(const struct parquet_file *file)
 {
-    return (uint64_t)file->meta.rows;
+    return (uint64_t)file->meta.groups_rows;
 }
 
 size_t parquet_row_groups(const struct parquet_file *file)
@@ -311,6 +351,8 @@ struct str parquet_metadata(const struct parquet_file *file, struct str key)
 struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_group, size_t column)
 {
     must(row_group < file->meta.groups_count && column < file->schema->columns_count);
+    if (file->stats == NULL)
+        return (struct parquet_stats){ 0 };
     return file->stats[row_group * file->schema->columns_count + column];
 }
 
@@ -322,6 +364,11 @@ uint64_t parquet_bytes_read(const struct parquet_file *file)
 void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes)
 {
     file->memory_max = bytes;
+}
+
+void parquet_set_verify_checksums(struct parquet_file *file, bool verify)
+{
+    file->verify_checksums = verify;
 }
 
 /* ---- verify ---- */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "format/column_cast.h"
 #include "format/parquet_decode.h"
 #include "format/parquet_file.h"
 
@@ -113,21 +114,31 @@ static bool charge(struct work *w, uint64_t count, uint64_t size)
 
 /* ---- values ---- */
 
-static const char *plain(struct work *w, struct str body, size_t count, struct pq_strings_room *strings,
-                         struct pq_values *out)
+/* Others leave bytes behind the values of a data page, and nobody minds. */
+static const char *values_end(const struct work *w, size_t left, bool dictionary)
+{
+    return left == 0 || (w->file->foreign && !dictionary) ? NULL : "bytes follow the last value";
+}
+
+static const char *plain(struct work *w, struct str body, size_t count, bool dictionary, struct pq_values *out)
 {
     const struct pq_leaf *leaf = w->leaf;
-    if (leaf->physical == PQ_BYTE_ARRAY)
-        return pq_decode_plain_strings(body, strings, count, &out->strings);
+    if (leaf->physical == PQ_BYTE_ARRAY) {
+        struct pq_strings_room *room = dictionary ? &w->d->dictionary_strings : &w->d->strings;
+        const char *why = pq_decode_plain_strings(&body, room, count, &out->strings);
+        return why != NULL ? why : values_end(w, body.len, dictionary);
+    }
     if (leaf->physical == PQ_BOOLEAN) {
         uint8_t *bools = pq_room(&w->d->fixed, count);
+        size_t bytes = (count + 7) / 8;
         out->fixed = bools;
-        return pq_decode_plain_bools(body, bools, count);
+        const char *why = pq_decode_plain_bools(str_sub(body, 0, bytes), bools, count);
+        return why != NULL ? why : values_end(w, body.len - bytes, dictionary);
     }
-    if (body.len / leaf->width != count || body.len % leaf->width != 0)
+    if (body.len / leaf->width < count)
         return "values that do not fill the page";
     out->fixed = (const uint8_t *)body.data;
-    return NULL;
+    return values_end(w, body.len - count * leaf->width, dictionary);
 }
 
 static const char *delta(struct work *w, struct str body, size_t count, struct pq_values *out)
@@ -141,7 +152,7 @@ static const char *delta(struct work *w, struct str body, size_t count, struct p
         why = pq_decode_delta64(&body, to, count);
     else
         return "an encoding that does not fit its type";
-    return why != NULL || body.len == 0 ? why : "bytes follow the last value";
+    return why != NULL ? why : values_end(w, body.len, false);
 }
 
 static const char *rle_bools(struct work *w, struct str body, size_t count, struct pq_values *out)
@@ -159,6 +170,20 @@ static const char *rle_bools(struct work *w, struct str body, size_t count, stru
     return pq_decode_levels(str_sub(body, 4, bytes), 1, to, count);
 }
 
+/* Strings that all have the width of the type; they lie next to each other. */
+static const char *delta_fixed(struct work *w, struct str body, size_t count, struct pq_values *out)
+{
+    struct pq_strings strings;
+    if (w->leaf->physical != PQ_FIXED)
+        return "an encoding that does not fit its type";
+    const char *why = pq_decode_delta_strings(body, &w->d->strings, count, (size_t)w->memory_left, &strings);
+    for (size_t i = 0; why == NULL && i < count; i++)
+        if (pq_string(&strings, i).len != w->leaf->width)
+            why = "a value of another width than its type";
+    out->fixed = (const uint8_t *)strings.bytes;
+    return why;
+}
+
 static const char *split(struct work *w, struct str body, size_t count, struct pq_values *out)
 {
     if (w->leaf->width == 0 || body.len / w->leaf->width != count)
@@ -174,7 +199,7 @@ static const char *decode_values(struct work *w, int encoding, struct str body, 
     bool strings = w->leaf->physical == PQ_BYTE_ARRAY;
     switch (encoding) {
     case PQ_PLAIN:
-        return plain(w, body, count, &w->d->strings, out);
+        return plain(w, body, count, false, out);
     case PQ_DELTA_BINARY_PACKED:
         return delta(w, body, count, out);
     case PQ_DELTA_LENGTH:
@@ -182,7 +207,7 @@ static const char *decode_values(struct work *w, int encoding, struct str body, 
                        : "an encoding that does not fit its type";
     case PQ_DELTA_BYTE_ARRAY:
         return strings ? pq_decode_delta_strings(body, &w->d->strings, count, (size_t)w->memory_left, &out->strings)
-                       : "an encoding that does not fit its type";
+                       : delta_fixed(w, body, count, out);
     case PQ_RLE:
         return rle_bools(w, body, count, out);
     case PQ_BYTE_STREAM_SPLIT:
@@ -305,8 +330,8 @@ static bool levels_v1(struct work *w, int encoding, unsigned max, size_t count, 
 
 static bool levels_v2(struct work *w, struct str section, unsigned max, size_t count, struct strbuf *out)
 {
-    if (max == 0)
-        return section.len == 0 || bad(w, "it has levels where there can be none");
+    if (max == 0) /* others write some all the same, of zeros */
+        return section.len == 0 || w->file->foreign || bad(w, "it has levels where there can be none");
     const char *why = pq_decode_levels(section, max, (uint8_t *)strbuf_room(out, count), count);
     strbuf_grew(out, count);
     return why == NULL || bad(w, why);
@@ -348,11 +373,20 @@ static bool page_values(struct work *w, int encoding, struct str body, size_t co
 
 /* ---- pages ---- */
 
+/* Nobody writes pages that shrink so much, except for small ones and to do harm. */
+static bool is_bomb(const struct work *w, size_t stored, size_t bytes)
+{
+    enum { RATIO_MAX = 1024, ANY_RATIO_BYTES = 16 << 20 };
+    return w->file->foreign && bytes > ANY_RATIO_BYTES && bytes / RATIO_MAX > stored;
+}
+
 /* A body without compression is used where it is. */
 static bool unpack_body(struct work *w, struct str stored, size_t bytes, struct pq_room *room, struct str *body)
 {
     if (bytes > w->memory_left)
         return charge(w, bytes, 1);
+    if (is_bomb(w, stored.len, bytes))
+        return bad(w, "it claims to be over 1024 times as large as what is stored");
     if (w->meta->codec == PARQUET_UNCOMPRESSED) {
         *body = stored;
         return stored.len == bytes || bad(w, "an uncompressed page of another size");
@@ -374,7 +408,7 @@ static bool dictionary_page(struct work *w, const struct pq_page_header *h, stru
     if (!unpack_body(w, stored, h->uncompressed_bytes, &w->d->dictionary_body, &body) ||
         !charge(w, values.count, 2 * sizeof(uint64_t)))
         return false;
-    const char *why = plain(w, body, values.count, &w->d->dictionary_strings, &values);
+    const char *why = plain(w, body, values.count, true, &values);
     if (why != NULL)
         return bad(w, why);
     w->has_dictionary = true;
@@ -443,7 +477,7 @@ static bool read_page(struct work *w, struct str *rest)
         return bad(w, "it is longer than what is left of the chunk");
     struct str stored = str_sub(*rest, 0, h.bytes);
     *rest = str_from(*rest, h.bytes);
-    if (h.has_crc && (uint32_t)crc32_z(0, (const Bytef *)stored.data, stored.len) != h.crc)
+    if (h.has_crc && w->file->verify_checksums && (uint32_t)crc32_z(0, (const Bytef *)stored.data, stored.len) != h.crc)
         return err_set(w->err, ERR_CHECKSUM_DOESNT_MATCH, "its checksum does not match");
     switch (h.type) {
     case PQ_DICTIONARY_PAGE:
@@ -619,7 +653,7 @@ static bool settle(struct column *c, size_t rows)
 bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c, struct err *err)
 {
     must(row_group < file->meta.groups_count && column < file->schema->columns_count);
-    must_slow(type_eq(c->type, file->schema->columns[column].type));
+    must_slow(column_cast_is_copy(file->schema->columns[column].type, c->type));
     size_t before = c->rows, rows = (size_t)file->meta.groups[row_group].rows;
     bool ok = true;
     for (size_t i = file->tree.column_leaf[column]; ok && i < file->tree.column_leaf[column + 1]; i++)

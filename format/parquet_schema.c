@@ -149,13 +149,18 @@ static void leaf_integer(struct pq_leaf *leaf, struct pq_element *e, bool lake)
     }
 }
 
-static void leaf_wide_integer(struct pq_leaf *leaf, struct pq_element *e, bool lake)
+static void leaf_wide_integer(struct pq_leaf *leaf, struct pq_element *e, enum parquet_profile profile)
 {
-    if (lake) {
+    uint32_t width = (uint32_t)type_width(leaf->type);
+    if (profile == PARQUET_LAKE) {
         set_text(leaf, e, PQ_TEXT);
         return;
     }
-    set_fixed(leaf, (uint32_t)type_width(leaf->type), PQ_BIG_ENDIAN, PQ_ORDER_BYTES);
+    if (profile == PARQUET_ANSWER) {
+        set_fixed(leaf, width, PQ_COPY, PQ_ORDER_BYTES);
+        return;
+    }
+    set_fixed(leaf, width, PQ_BIG_ENDIAN, PQ_ORDER_BYTES);
     leaf->flip = leaf->type->kind == TYPE_INT128 || leaf->type->kind == TYPE_INT256;
 }
 
@@ -213,7 +218,7 @@ static bool leaf_type(struct pq_leaf *leaf, struct pq_element *e, enum parquet_p
     case TYPE_UINT256:
     case TYPE_INT128:
     case TYPE_INT256:
-        leaf_wide_integer(leaf, e, lake);
+        leaf_wide_integer(leaf, e, profile);
         break;
     case TYPE_FLOAT32:
         set_leaf(leaf, PQ_FLOAT, 4, PQ_COPY, PQ_ORDER_FLOAT);

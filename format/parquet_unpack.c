@@ -1,4 +1,5 @@
 /* Page bodies, decompressed. The exact size is known beforehand, so nothing but exactly that is taken. */
+#include <brotli/decode.h>
 #include <lz4.h>
 #include <lz4frame.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ void pq_unpacker_free(struct pq_unpacker *u)
 bool pq_codec_known(int codec)
 {
     return codec == PARQUET_UNCOMPRESSED || codec == PARQUET_SNAPPY || codec == PARQUET_GZIP ||
-           codec == CODEC_LZ4_HADOOP || codec == PARQUET_ZSTD || codec == PARQUET_LZ4_RAW;
+           codec == PARQUET_BROTLI || codec == CODEC_LZ4_HADOOP || codec == PARQUET_ZSTD || codec == PARQUET_LZ4_RAW;
 }
 
 /* ---- snappy: https://github.com/google/snappy/blob/main/format_description.txt ---- */
@@ -140,6 +141,14 @@ static const char *unpack_zstd(struct pq_unpacker *u, struct str in, void *out, 
     return !ZSTD_isError(n) && n == out_bytes ? NULL : "zstd data is damaged or of another size";
 }
 
+static const char *unpack_brotli(struct str in, void *out, size_t out_bytes)
+{
+    size_t n = out_bytes;
+    BrotliDecoderResult result = BrotliDecoderDecompress(in.len, (const uint8_t *)in.data, &n, out);
+    return result == BROTLI_DECODER_RESULT_SUCCESS && n == out_bytes ? NULL
+                                                                     : "brotli data is damaged or of another size";
+}
+
 static bool lz4_block(struct str in, void *out, size_t out_bytes)
 {
     if (in.len > LZ4_MAX_INPUT_SIZE || out_bytes > LZ4_MAX_INPUT_SIZE)
@@ -190,6 +199,8 @@ const char *pq_unpack(struct pq_unpacker *u, int codec, struct str in, void *out
         return unpack_snappy(in, out, out_bytes);
     case PARQUET_GZIP:
         return unpack_gzip(in, out, out_bytes);
+    case PARQUET_BROTLI:
+        return unpack_brotli(in, out, out_bytes);
     case PARQUET_ZSTD:
         return unpack_zstd(u, in, out, out_bytes);
     case PARQUET_LZ4_RAW:

@@ -271,6 +271,10 @@ static bool append_narrowed(const struct pq_leaf *leaf, const struct pq_values *
         NARROW(int32_t, uint8_t);
     case TYPE_UINT32:
         NARROW(int64_t, uint32_t);
+    case TYPE_DECIMAL: /* of others: few digits in INT64 */
+        NARROW(int64_t, int32_t);
+    case TYPE_DATETIME64: /* of others: TIME in INT32 */
+        NARROW(int32_t, int64_t);
     default: /* UInt16, Date */
         NARROW(int32_t, uint16_t);
     }
@@ -348,6 +352,10 @@ bool pq_values_append(const struct pq_leaf *leaf, const struct pq_values *v, str
     case PQ_BYTES:
         append_strings(v, c);
         return true;
+    case PQ_DECIMAL_BYTES:
+    case PQ_JULIAN:
+    case PQ_HALF:
+        return pq_foreign_append(leaf, v, c, err);
     case PQ_ENUM_NAME:
     case PQ_UUID_TEXT:
     case PQ_TEXT:

@@ -41,9 +41,14 @@ static inline struct str pq_value(const struct pq_leaf *leaf, const struct pq_va
 must_use bool pq_values_of(const struct pq_leaf *leaf, const struct column *c, size_t from, size_t to,
                            struct pq_values_room *room, struct pq_values *out, struct err *err);
 
-/* Appends values as cells to c. Errors: CORRUPTED_DATA for a value that the cell's type cannot hold. */
+/* Appends values as cells to c. Errors: CORRUPTED_DATA for a value that the cell's type cannot hold,
+ * VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE for an INT96 beyond DateTime64(9). */
 must_use bool pq_values_append(const struct pq_leaf *leaf, const struct pq_values *v, struct column *c,
                                struct err *err);
+
+/* The part of it that only files of other writers need (parquet_foreign.c). */
+must_use bool pq_foreign_append(const struct pq_leaf *leaf, const struct pq_values *v, struct column *c,
+                                struct err *err);
 
 /* Largest and smallest of some values. Strings point at the values. */
 struct pq_bounds {

@@ -71,6 +71,7 @@ static const struct {
     { "RowBinaryWithNamesAndTypes", &rows_binary[2] },
     { "RowBinaryWithDefaults", &rows_binary_defaults },
     { "Native", &rows_native },
+    { "Parquet", &rows_parquet },
     { "RawBLOB", &rows_blob },
 };
 

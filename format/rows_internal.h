@@ -74,7 +74,7 @@ struct row_parser {
     struct strbuf key;    /* put together: "prefix." and key of nested objects, or without its escapes */
     /* Values: columns that are read as expressions */
     uint8_t *as_expression;
-    void *own; /* RowBinary, Native: their own state, until end() */
+    void *own; /* RowBinary, Native, Parquet: their own state, until end() */
 };
 
 struct row_format {
@@ -135,9 +135,30 @@ bool fields_whole(struct row_parser *p, size_t column, const char *from, struct 
 bool fields_start(struct row_parser *p, const struct field_format *f, bool variable_columns);
 enum row_step fields_row(struct row_parser *p, const struct field_format *f, bool variable_columns);
 
+/* ---- formats that bring whole columns (rows_block.c) ---- */
+struct row_column {
+    const struct type *type; /* of what came; NULL: nothing yet */
+    int target;              /* column of the schema, or FIELD_UNKNOWN: passed over */
+    bool by_row;             /* data is appended row by row: NULLs become DEFAULTs */
+    struct column data;      /* not yet in the block; its type is NULL where there is none */
+};
+struct row_block {
+    struct row_column *list;
+    size_t count, cap, known; /* of this block; that there is room for; that were in use before */
+    size_t rows, at;          /* of the block; the next to be given out */
+    bool by_name, fold_names; /* see column_cast_rules */
+};
+void row_block_fini(struct row_block *columns);
+/* The column at `place`, as the block before left it, without data. */
+struct row_column *row_block_begin(struct row_block *columns, size_t place);
+/* All rows of column->data go into the target, converted; or wait there until they are given out one by one. */
+must_use bool row_block_convert(struct row_parser *p, const struct row_block *columns, struct row_column *column);
+/* The next row, or all that are left as one where there is nothing to do for any of them. There must be one. */
+enum row_step row_block_row(struct row_parser *p, struct row_block *columns);
+
 extern const struct row_format rows_json_each_row, rows_json_strings_each_row, rows_json_compact[3],
     rows_json_compact_strings[3], rows_tsv[3], rows_tsv_raw[3], rows_csv[3], rows_values, rows_tskv, rows_lines,
-    rows_binary[3], rows_binary_defaults, rows_native, rows_blob, rows_json, rows_json_compact_document,
+    rows_binary[3], rows_binary_defaults, rows_native, rows_parquet, rows_blob, rows_json, rows_json_compact_document,
     rows_json_object_each_row, rows_json_columns, rows_json_compact_columns, rows_json_columns_with_metadata,
     rows_json_as_string, rows_json_as_object, rows_custom[3], rows_custom_ignore_spaces[3];
 #endif

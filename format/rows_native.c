@@ -3,13 +3,11 @@
  *   varint columns, varint rows, then each column: name, type, data (native_read.c)
  *
  * Columns are matched by name alone, letter for letter; one that comes twice counts once. What has the table's type
- * goes straight into the table's column; what has another is read as it is and converted. Where a NULL came for a
- * plain column with a DEFAULT the rows are appended one by one, so that the DEFAULT can see the others of its row.
+ * goes straight into the table's column; what has another is read as it is and converted (rows_block.c).
  *
  * The block info that the native protocol puts before a block (01, overflow flag, 02, bucket number, 00) and the byte
  * behind each type (0: no custom serialization) are in answers, not in inserts; who sends an answer's bytes back is
  * understood. As a block without info these bytes would be a column whose type's name holds a 0 or 3: there is none. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,19 +23,11 @@ enum { COLUMNS_MAX = 1000000, COLUMNS_HELD_MAX = 1 << 16, ROWS_WITHOUT_BYTES_MAX
 
 static const uint64_t ROWS_MAX = UINT64_C(1000000000000);
 
-struct native_column {
-    struct str spelled;      /* the type's text, in the arena */
-    const struct type *type; /* what it means */
-    int target;              /* column of the schema; -1: passed over */
-    bool by_row;             /* data is appended row by row: NULLs become DEFAULTs */
-    struct column data;      /* not yet in the block; its type is NULL where there is none */
-};
-
 struct row_native {
     struct arena *arena;
-    struct native_column *columns; /* of the block being read; types are kept for the next */
-    size_t columns_count, columns_cap, columns_known;
-    size_t rows, at; /* of the block; the next to be given out */
+    struct row_block columns; /* of the block being read; types are kept for the next */
+    struct str *spelled;      /* each type's text, in the arena */
+    size_t spelled_cap;
     uint64_t expanded;
     bool info, custom; /* the bytes of answers are there */
     bool ended;
@@ -69,36 +59,30 @@ static bool read_head(struct row_parser *p, struct row_native *own)
     if (rows > ROWS_MAX || (columns == 0 && rows > ROWS_WITHOUT_BYTES_MAX))
         return text_fail(&p->r, ERR_TOO_LARGE_ARRAY_SIZE, "Suspiciously many rows in Native format: %llu",
                          (unsigned long long)rows);
-    own->columns_count = (size_t)columns;
-    own->rows = (size_t)rows;
-    own->at = 0;
+    own->columns.count = (size_t)columns;
+    own->columns.rows = (size_t)rows;
+    own->columns.at = 0;
     own->ended = columns == 0 && rows == 0;
     return true;
 }
 
 /* ---- a column ---- */
 
-static struct native_column *column_at(struct row_native *own, size_t place)
-{
-    if (place == own->columns_cap) {
-        own->columns_cap = MAX(2 * own->columns_cap, (size_t)16);
-        own->columns = (struct native_column *)mem_realloc(own->columns, own->columns_cap * sizeof own->columns[0]);
-    }
-    if (place == own->columns_known)
-        own->columns[own->columns_known++] = (struct native_column){ 0 };
-    return &own->columns[place];
-}
-
 /* Types of a place seldom change from one block to the next. */
-static bool take_type(struct row_parser *p, struct row_native *own, struct native_column *column, struct str text)
+static bool take_type(struct row_parser *p, struct row_native *own, size_t place, struct str text)
 {
+    struct row_column *column = &own->columns.list[place];
     const struct type *type;
-    if (column->type != NULL && str_eq(column->spelled, text))
+    if (place >= own->spelled_cap) {
+        own->spelled_cap = own->columns.cap;
+        own->spelled = (struct str *)mem_realloc(own->spelled, own->spelled_cap * sizeof own->spelled[0]);
+    }
+    if (column->type != NULL && str_eq(own->spelled[place], text))
         return true;
     struct str spelled = arena_dup(own->arena, text);
     if (!type_parse(spelled, own->arena, &type, p->r.err))
         return false;
-    column->spelled = spelled;
+    own->spelled[place] = spelled;
     column->type = type;
     return true;
 }
@@ -118,47 +102,15 @@ static int find_target(struct row_parser *p, struct str name)
     return found;
 }
 
-static bool has_null(const struct column *c)
-{
-    return c->nulls != NULL && c->rows > 0 && memchr(c->nulls, 1, c->rows) != NULL;
-}
-
-static void data_fini(struct native_column *column)
-{
-    if (column->data.type != NULL)
-        column_fini(&column->data);
-}
-
-/* What came in another type. Rows with NULLs for a column with a DEFAULT stay behind, in the table's type. */
-static bool convert(struct row_parser *p, struct row_native *own, struct native_column *column)
-{
-    struct column *to = &p->block->columns[column->target], *from = &column->data;
-    const struct schema_column *schema = &p->target->schema->columns[column->target];
-    bool null_as_default = p->target->settings->input_format_null_as_default;
-    bool lenient = null_as_default && !to->type->nullable;
-    column->by_row = lenient && schema->default_expr != NULL && has_null(from);
-    if (column->by_row)
-        return true;
-    if (column_cast(&p->r, from, 0, own->rows, null_as_default, to))
-        return true;
-    size_t len = strlen(p->r.err->text);
-    (void)snprintf(p->r.err->text + len, sizeof p->r.err->text - len,
-                   ": while converting from type " STR_FMT " to type " STR_FMT,
-                   STR_ARG(str_sub(column->type->text, 0, 48)), STR_ARG(str_sub(to->type->text, 0, 48)));
-    return false;
-}
-
 static bool read_column(struct row_parser *p, struct row_native *own, size_t place)
 {
     struct text_reader *r = &p->r;
     struct str name = STR_EMPTY, text = STR_EMPTY;
     if (place == COLUMNS_HELD_MAX)
         return text_fail(r, ERR_TOO_LARGE_ARRAY_SIZE, "More than %d columns in Native format", COLUMNS_HELD_MAX);
-    struct native_column *column = column_at(own, place);
-    data_fini(column);
-    column->by_row = false;
-    column->target = FIELD_UNKNOWN;
-    if (!binary_string(r, &name) || !binary_string(r, &text) || !take_type(p, own, column, text))
+    struct row_column *column = row_block_begin(&own->columns, place);
+    size_t rows = own->columns.rows;
+    if (!binary_string(r, &name) || !binary_string(r, &text) || !take_type(p, own, place, text))
         return false;
     if (own->custom && own->info) {
         if (text_eof(r))
@@ -170,13 +122,13 @@ static bool read_column(struct row_parser *p, struct row_native *own, size_t pla
     p->column = column->target;
     struct column *to = column->target < 0 ? NULL : &p->block->columns[column->target];
     if (to != NULL && column_cast_is_copy(column->type, to->type))
-        return native_read(r, column->type, own->rows, &own->expanded, to);
+        return native_read(r, column->type, rows, &own->expanded, to);
     column_init(&column->data, column->type);
-    if (!native_read(r, column->type, own->rows, &own->expanded, &column->data))
+    if (!native_read(r, column->type, rows, &own->expanded, &column->data))
         return false;
     if (to != NULL)
-        return convert(p, own, column);
-    p->report->fields_skipped += own->rows;
+        return row_block_convert(p, &own->columns, column);
+    p->report->fields_skipped += rows;
     if (find_column(p, name) >= 0 || p->target->settings->input_format_skip_unknown_fields)
         return true;
     struct strbuf shown = { 0 };
@@ -192,7 +144,7 @@ static bool read_block(struct row_parser *p, struct row_native *own)
     size_t count = p->target->schema->columns_count;
     if (!read_head(p, own))
         return false;
-    for (size_t i = 0; i < own->columns_count; i++)
+    for (size_t i = 0; i < own->columns.count; i++)
         if (!read_column(p, own, i))
             return false;
     memcpy(p->state, p->state_new, count);
@@ -202,66 +154,16 @@ static bool read_block(struct row_parser *p, struct row_native *own)
 
 /* ---- rows ---- */
 
-static void give_row(struct row_parser *p, const struct row_native *own)
-{
-    for (size_t i = 0; i < own->columns_count; i++) {
-        const struct native_column *column = &own->columns[i];
-        if (column->target < 0)
-            continue;
-        size_t target = (size_t)column->target;
-        if (column->by_row && column_is_null(&column->data, own->at)) {
-            row_field_default(p, target);
-            continue;
-        }
-        p->state[target] = CELL_READ;
-        p->filled++;
-    }
-}
-
-/* The cells of columns that are appended by row. */
-static bool append_cells(struct row_parser *p, const struct row_native *own)
-{
-    for (size_t i = 0; i < own->columns_count; i++) {
-        const struct native_column *column = &own->columns[i];
-        if (!column->by_row || column_is_null(&column->data, own->at))
-            continue;
-        p->column = column->target;
-        if (!column_cast(&p->r, &column->data, own->at, 1, true, &p->block->columns[column->target]))
-            return false;
-    }
-    p->column = -1;
-    return true;
-}
-
-/* Nothing to do for any row of this block: it is given out as one. */
-static bool is_complete(const struct row_parser *p, const struct row_native *own)
-{
-    for (size_t i = 0; i < own->columns_count; i++)
-        if (own->columns[i].by_row)
-            return false;
-    return p->filled == p->target->schema->columns_count && !p->has_nested;
-}
-
 static enum row_step native_row(struct row_parser *p)
 {
     struct row_native *own = p->own;
-    while (own->at == own->rows) {
+    while (own->columns.at == own->columns.rows) {
         if (own->ended || text_eof(&p->r))
             return ROW_END;
         if (!read_block(p, own))
             return ROW_FAILED;
     }
-    give_row(p, own);
-    if (is_complete(p, own)) {
-        p->row += own->rows - own->at - 1; /* the frame counts the last */
-        p->total += own->rows - own->at - 1;
-        own->at = own->rows;
-        return ROW_READ;
-    }
-    if (!append_cells(p, own))
-        return ROW_FAILED;
-    own->at++;
-    return ROW_READ;
+    return row_block_row(p, &own->columns);
 }
 
 /* With block info: is there a byte behind each type? All of the body has to make sense one way or the other. */
@@ -284,7 +186,7 @@ static bool makes_sense(struct row_parser *p, struct row_native *own)
     p->column = -1;
     p->report->fields_skipped = 0;
     memcpy(p->state, p->state_new, p->target->schema->columns_count);
-    own->rows = own->at = 0;
+    own->columns.rows = own->columns.at = 0;
     own->expanded = 0;
     own->ended = false;
     return ok;
@@ -305,9 +207,8 @@ static void native_end(struct row_parser *p)
     struct row_native *own = p->own;
     if (own == NULL)
         return;
-    for (size_t i = 0; i < own->columns_known; i++)
-        data_fini(&own->columns[i]);
-    free(own->columns);
+    row_block_fini(&own->columns);
+    free(own->spelled);
     arena_free(own->arena);
     free(own);
 }

@@ -13,7 +13,7 @@ static void strings(unsigned which, struct str in, size_t count)
     struct pq_strings found = { 0 };
     const char *why;
     if (which == 0)
-        why = pq_decode_plain_strings(in, &room, count, &found);
+        why = pq_decode_plain_strings(&in, &room, count, &found);
     else if (which == 1)
         why = pq_decode_delta_length(in, &room, count, &found);
     else

@@ -55,6 +55,8 @@ static void rows_fuzz_settings(uint8_t choice, struct format_settings *s)
     s->input_format_tsv_crlf_end_of_line = (choice & 32) != 0;
     s->input_format_csv_arrays_as_nested_csv = (choice & 32) != 0;
     s->input_format_csv_use_default_on_bad_values = (choice & 64) != 0;
+    s->input_format_parquet_case_insensitive_column_matching = (choice & 64) != 0;
+    s->input_format_parquet_verify_checksums = (choice & 128) != 0;
     s->input_format_json_throw_on_bad_escape_sequence = (choice & 64) == 0;
     s->input_format_csv_allow_variable_number_of_columns = (choice & 128) != 0;
     s->input_format_tsv_allow_variable_number_of_columns = (choice & 128) != 0;
