@@ -1,6 +1,7 @@
 /* must.c: the end of the process, and the allocations that can only end that way. */
 #include "base/must.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,4 +48,11 @@ char *mem_strdup(const char *text)
 {
     size_t bytes = strlen(text) + 1;
     return memcpy(mem_alloc(bytes), text, bytes);
+}
+
+void mem_keep_freed(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    mallopt(M_TOP_PAD, 1 << 20);
 }

@@ -27,5 +27,9 @@ void *mem_alloc(size_t bytes) __attribute__((malloc, returns_nonnull));
 void *mem_zalloc(size_t bytes) __attribute__((malloc, returns_nonnull));
 void *mem_realloc(void *old, size_t bytes) __attribute__((returns_nonnull));
 char *mem_strdup(const char *text) __attribute__((returns_nonnull));
+/* For a process that takes and returns megabytes many times a second: freed memory stays with it, instead of coming
+ * back from the kernel as zeroed pages. A flush of 10,000 rows took about a thousand page faults without this. Once, at
+ * the start. */
+void mem_keep_freed(void);
 #define NEW(type) ((type *)mem_zalloc(sizeof(type)))
 #endif

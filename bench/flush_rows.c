@@ -509,6 +509,7 @@ int main(int argc, char **argv)
     log_configure(LOG_WARN, LOG_LOGFMT);
     rows_load();
     disk_init();
+    mem_keep_freed(); /* as the daemon does */
     for (size_t i = 0; i < options.sizes_count; i++)
         if (options.sizes[i] > rows.count)
             fail("--sizes", "there are not that many rows in the file");

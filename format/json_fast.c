@@ -7,14 +7,31 @@
 
 enum { DIGITS_U64 = 19, DIGITS_EXACT = 15 }; /* of 10^19 > 2^63, and of integers that a double holds exactly */
 
-static const char *read_string(const char *at, const char *end, struct column *c)
+enum { SHORT_BYTES = 32 };
+
+/* A string that leaves room behind it, in the text and in the column, is copied in whole words. */
+static inline bool push_short(struct column *c, const char *from, const char *end, size_t len)
+{
+    if (len > SHORT_BYTES || end - from < SHORT_BYTES || c->data_cap - c->data_bytes < SHORT_BYTES ||
+        c->rows == c->rows_cap)
+        return false;
+    memcpy(c->data + c->data_bytes, from, SHORT_BYTES);
+    if (c->nulls != NULL)
+        c->nulls[c->rows] = 0;
+    c->data_bytes += len;
+    c->offsets[c->rows++] = c->data_bytes;
+    return true;
+}
+
+static inline const char *read_string(const char *at, const char *end, struct column *c)
 {
     if (at == end || *at != '"')
         return NULL;
     const char *from = at + 1, *stop = scan_find2(from, end, '\\', '"');
     if (stop == end || *stop != '"')
         return NULL;
-    column_push_str(c, str_make(from, (size_t)(stop - from)));
+    if (!push_short(c, from, end, (size_t)(stop - from)))
+        column_push_str(c, str_make(from, (size_t)(stop - from)));
     return stop + 1;
 }
 

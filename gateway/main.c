@@ -1,5 +1,4 @@
 /* main.c: sluiced: command line, environment, signals; then runtime.c. */
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,15 +80,6 @@ static void block_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* A flush takes and returns megabytes many times a second: keep them, instead of asking the kernel for zeroed pages
- * anew. A flush of 10,000 rows took about a thousand page faults without this. */
-static void tune_allocator(void)
-{
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
-    mallopt(M_TOP_PAD, 1 << 20);
-}
-
 int main(int argc, char **argv)
 {
     struct config *config = NULL;
@@ -111,7 +101,7 @@ int main(int argc, char **argv)
     } else if (!arguments.check) {
         struct command_line line = { argc, argv };
         struct runtime_environment environment = read_environment(&arguments, &line);
-        tune_allocator();
+        mem_keep_freed();
         block_signals();
         configure_log(config);
         status = runtime_run(config, &environment);

@@ -1,6 +1,7 @@
 /* A CREATE TABLE that was read prints as text that reads as the same table, by itself and through table.sql; an ALTER
  * of a table that was read either fails with a reason or gives a table that prints and reads alike. */
 #include <stdint.h>
+#include <stdio.h>
 
 #include "storage/ddl_statement.h"
 
@@ -13,7 +14,9 @@ static void check_again(const struct table_def *def)
     struct err err = { 0 };
     bool if_not_exists, or_replace;
     table_def_print(def, true, &text);
-    must(table_def_parse(strbuf_view(&text), STR("other"), &again, &if_not_exists, &or_replace, &err));
+    if (!table_def_parse(strbuf_view(&text), STR("other"), &again, &if_not_exists, &or_replace, &err))
+        fprintf(stderr, "printed as " STR_FMT "\nwhich is refused: %s\n", STR_ARG(strbuf_view(&text)), err.text);
+    must(again != NULL);
     table_def_print(again, true, &again_text);
     must(str_eq(strbuf_view(&text), strbuf_view(&again_text)));
     must(again->order_columns_count == def->order_columns_count);
