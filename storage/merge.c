@@ -47,13 +47,6 @@ struct merger {
     uint64_t rows;
 };
 
-static struct hash128 add_sums(struct hash128 a, struct hash128 b)
-{
-    struct hash128 sum = { .lo = a.lo + b.lo, .hi = a.hi + b.hi };
-    sum.hi += sum.lo < a.lo;
-    return sum;
-}
-
 static void init_block(struct block *block, const struct schema *schema)
 {
     block_init(block, schema->columns_count);
@@ -152,8 +145,8 @@ static bool load_group(struct merger *m, struct source *source, struct err *err)
     source->rows += block->rows;
     m->rows += block->rows;
     struct hash128 sum = block_row_hash_sum(block);
-    m->sum = add_sums(m->sum, sum);
-    source->sum = add_sums(source->sum, has_all_columns(source, block) ? sum : sum_as_stored(source, block));
+    m->sum = hash128_add(m->sum, sum);
+    source->sum = hash128_add(source->sum, has_all_columns(source, block) ? sum : sum_as_stored(source, block));
     return true;
 }
 

@@ -61,17 +61,10 @@ failed:
     return false;
 }
 
-static struct hash128 add_sums(struct hash128 a, struct hash128 b)
-{
-    struct hash128 sum = { .lo = a.lo + b.lo, .hi = a.hi + b.hi };
-    sum.hi += sum.lo < a.lo;
-    return sum;
-}
-
 bool part_writer_add(struct part_writer *w, const struct block *block, struct err *err)
 {
     w->rows += block->rows;
-    w->hash_sum = add_sums(w->hash_sum, block_row_hash_sum(block));
+    w->hash_sum = hash128_add(w->hash_sum, block_row_hash_sum(block));
     return parquet_writer_add(w->parquet, block, err);
 }
 
