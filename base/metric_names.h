@@ -28,6 +28,7 @@
     X(INSERTS_WRITTEN, "sluice_inserts_written_total", counter, "", "Accepted inserts whose rows the sink confirmed.") \
     X(INSERTS_DUPLICATE, "sluice_inserts_duplicate_total", counter, "", "Accepted inserts that were dropped because they were known.") \
     X(INSERTS_PENDING, "sluice_inserts_pending", gauge, "", "Accepted inserts that are not yet settled.") \
+    X(INSERTS_LETTERS, "sluice_inserts_dead_letters", gauge, "", "Accepted inserts that are kept as dead letters.") \
     X(INSERTS_DISCARDED, "sluice_inserts_discarded_total", counter, "reason", "Accepted inserts given up as dead letters, by command or by a cap.") \
     X(INSERTS_ACCEPTED, "sluice_inserts_accepted_total", counter, "", "Inserts for which responsibility was taken. With those recovered they are the sum of those written, duplicate, pending, kept as dead letters, discarded and lost.") \
     X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found as dead letters at the start.") \
@@ -52,7 +53,7 @@
     X(DISK_ERRORS, "sluice_disk_errors_total", counter, "op", "Disk operations that failed.") \
     X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \
     X(RECOVERY_SECONDS, "sluice_recovery_duration_seconds", gauge, "", "Time that the last start spent on recovery.") \
-    X(DEAD_LETTERS, "sluice_dead_letters", gauge, "table", "Letters kept.") \
+    X(DEAD_LETTERS, "sluice_dead_letters", gauge, "reason", "Letters kept, by what was the matter.") \
     X(DEAD_LETTER_BYTES, "sluice_dead_letter_bytes", gauge, "", "Bytes used by dead letters.") \
     X(DEAD_LETTER_LIMIT, "sluice_dead_letter_limit_bytes", gauge, "", "Bytes that dead letters may use.") \
     X(DEAD_LETTERS_ADDED, "sluice_dead_letters_added_total", counter, "reason", "Letters written.") \

@@ -209,7 +209,7 @@ int verb_status(struct cli *cli)
         { "flushes", "sluice_flushes_total", "" },
         { "parts", "sluice_parts", "" },
         { "merges_running", "sluice_merges_running", "" },
-        { "dead_letters", "sluice_dead_letters", "" },
+        { "dead_letters", "sluice_inserts_dead_letters", "" },
         { "connections", "sluice_http_connections", "" },
         { "resident_bytes", "process_resident_memory_bytes", "" },
         { "cpu_seconds", "process_cpu_seconds_total", "" },

@@ -37,12 +37,23 @@ struct letter {
     uint64_t body_bytes;
 };
 
+/* How many of the letters kept have which code. Beyond DLQ_CAUSES_MAX codes the last entry, of code 0, has the rest. */
+enum { DLQ_CAUSES_MAX = 32 };
+struct dlq_causes {
+    size_t count; /* an entry stays, also when its letters have gone */
+    struct {
+        int code;
+        uint64_t letters;
+    } entries[DLQ_CAUSES_MAX];
+};
+
 struct dlq_stats {
     uint64_t letters, bytes, bytes_max;
     uint64_t capped;        /* dropped by a cap of number, bytes or age since the start */
     uint64_t damaged;       /* records, files and environments set aside since the start */
     int64_t oldest_wall_ns; /* first_wall_ns of the letter with the lowest id; 0 without letters */
-    bool read_only;         /* the disk failed twice within a minute: nothing is taken until a restart */
+    struct dlq_causes causes;
+    bool read_only; /* the disk failed twice within a minute: nothing is taken until a restart */
 };
 
 struct dlq {
@@ -85,6 +96,8 @@ struct dlq_options {
 /* An environment that does not open is moved to damaged_dir and counted; the new one is empty. */
 must_use bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq, struct err *err);
 struct dlq *dlq_mem_new(struct clock *clock, uint64_t bytes_max);
+void dlq_cause_came(struct dlq_causes *causes, int code);
+void dlq_cause_went(struct dlq_causes *causes, int code);
 void dlq_close(struct dlq *dlq);                  /* NULL is fine */
 bool dlq_no_letter(uint64_t id, struct err *err); /* sets FILE_DOESNT_EXIST; false */
 #endif

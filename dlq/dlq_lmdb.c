@@ -107,6 +107,7 @@ static void delete_record(struct work *w, uint64_t id, MDB_val key, MDB_val valu
     }
     w->totals.letters = less(w->totals.letters, 1);
     w->totals.bytes = less(w->totals.bytes, letter_stored_bytes(value.mv_size, &file));
+    dlq_cause_went(&w->totals.causes, letter.code);
     if (file.bytes > 0)
         strbuf_add_bytes(&w->garbage, file.name, strlen(file.name) + 1);
     w->rc = mdb_del(w->txn, w->k->dbi, &key, NULL);
@@ -196,6 +197,7 @@ static void apply_add(struct work *w, struct write_op *op)
             return;
         w->totals.letters++;
         w->totals.bytes += bytes;
+        dlq_cause_came(&w->totals.causes, image->code);
     }
     op->ok = true;
 }
@@ -241,6 +243,7 @@ static void apply_replace(struct work *w, struct write_op *op)
     w->rc = mdb_put(w->txn, w->k->dbi, &key, &value, 0);
     w->totals.letters++;
     w->totals.bytes += letter_stored_bytes(image->record.len, &image->file);
+    dlq_cause_came(&w->totals.causes, image->code);
     op->ok = w->rc == 0;
 }
 
@@ -814,6 +817,7 @@ static void lmdb_stats(struct dlq *dlq, struct dlq_stats *stats)
         .capped = k->capped,
         .damaged = k->damaged,
         .oldest_wall_ns = k->totals.oldest_wall_ns,
+        .causes = k->totals.causes,
         .read_only = k->read_only,
     };
     mutex_unlock(&k->lock);

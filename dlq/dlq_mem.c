@@ -152,6 +152,8 @@ static void mem_stats(struct dlq *dlq, struct dlq_stats *stats)
     *stats = (struct dlq_stats){ .letters = mem->count, .bytes = mem->bytes, .bytes_max = mem->bytes_max };
     if (mem->count > 0)
         stats->oldest_wall_ns = LIST_ENTRY(mem->letters.next, struct mem_letter, link)->letter.first_wall_ns;
+    LIST_EACH (node, &mem->letters)
+        dlq_cause_came(&stats->causes, LIST_ENTRY(node, struct mem_letter, link)->letter.code);
     mutex_unlock(&mem->lock);
 }
 

@@ -150,6 +150,7 @@ void letter_encode(const struct letter *letter, struct rng *rng, struct letter_i
     put_packed(&body, letter->body);
     unsigned flags = choose_flags(column.len, reason.len, blob.len, body.len);
     struct letter_file *file = &image->file;
+    image->code = letter->code;
     file->has_blob = (flags & FLAG_BLOB_IN_FILE) != 0;
     file->has_reason = (flags & FLAG_REASON_IN_FILE) != 0;
     file->has_body = (flags & FLAG_BODY_IN_FILE) != 0;

@@ -45,6 +45,7 @@ struct letter_image {
     struct strbuf record; /* without its checksum, which needs the id */
     struct strbuf content;
     struct letter_file file;
+    int code; /* the letter's */
 };
 /* Fills image, which starts zeroed. A reason or column beyond the limits is cut. */
 void letter_encode(const struct letter *letter, struct rng *rng, struct letter_image *image);

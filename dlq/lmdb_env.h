@@ -16,6 +16,7 @@ enum { META_BYTES = 1 + 8 + 8 + 8 };
 struct totals {
     uint64_t letters, bytes;
     int64_t oldest_wall_ns;
+    struct dlq_causes causes;
 };
 
 struct claim { /* one open environment of the process */

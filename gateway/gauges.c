@@ -99,7 +99,7 @@ static void read_ledger(struct gateway *gateway, uint64_t capped)
     uint64_t inserts[LEDGER_ACCOUNTS];
     ledger_read(gateway->ledger, inserts);
     capped = MIN(capped, inserts[LEDGER_LETTERS]);
-    metric_series_set(metric_series1(METRIC_DEAD_LETTERS, STR("all")), (double)(inserts[LEDGER_LETTERS] - capped));
+    metric_set(METRIC_INSERTS_LETTERS, (double)(inserts[LEDGER_LETTERS] - capped));
     metric_set(METRIC_INSERTS_PENDING, (double)inserts[LEDGER_PENDING]);
     metric_series_set_count(metric_series(METRIC_INSERTS_ACCEPTED, NULL), inserts[LEDGER_ACCEPTED]);
     metric_series_set_count(metric_series1(METRIC_INSERTS_RECOVERED, STR("dead_letters")), inserts[LEDGER_RECOVERED]);
@@ -114,6 +114,11 @@ static void read_letters(struct gateway *gateway)
     struct dlq_stats stats;
     dlq_get_stats(gateway->dlq, &stats);
     read_ledger(gateway, stats.capped);
+    for (size_t i = 0; i < stats.causes.count; i++) {
+        int code = stats.causes.entries[i].code;
+        struct str reason = code == 0 ? STR("other") : str_of(err_name((enum err_code)code));
+        metric_series_set(metric_series1(METRIC_DEAD_LETTERS, reason), (double)stats.causes.entries[i].letters);
+    }
     metric_set(METRIC_DEAD_LETTER_BYTES, (double)stats.bytes);
     metric_set(METRIC_DEAD_LETTER_LIMIT, (double)stats.bytes_max);
 }

@@ -15,7 +15,7 @@ function sums(page) {
   const of = (name) => found[`sluice_${name}`] ?? 0
   return {
     accepted: of('inserts_accepted_total'), recovered: of('inserts_recovered_total'), written: of('inserts_written_total'),
-    duplicate: of('inserts_duplicate_total'), pending: of('inserts_pending'), letters: of('dead_letters'),
+    duplicate: of('inserts_duplicate_total'), pending: of('inserts_pending'), letters: of('inserts_dead_letters'), kept: of('dead_letters'),
     discarded: of('inserts_discarded_total'), lost: of('inserts_lost_total'),
     rows: of('rows_accepted_total') - of('rows_written_total') - of('rows_duplicate_total'),
   }
@@ -80,12 +80,14 @@ await test(d, {
     const l = await ledger()
     equal([l.pending, l.lost, l.rows], [0, 0, 0], 'at rest')
     equal(l.letters, Number(await d.sql('SELECT count() FROM system.dead_letter_queue')), 'letters')
+    equal(l.kept, l.letters, 'the letters by cause')
+    equal(await d.metric('sluice_dead_letters{reason="CANNOT_PARSE_INPUT_ASSERTION_FAILED"}'), l.letters, 'their cause')
     check(l.duplicate > 0 && l.letters > 1, JSON.stringify(l))
   },
   'a restart finds the letters, and the ledger begins with them': async () => {
     const { letters } = await ledger()
     await d.restart()
     const l = await ledger()
-    equal([l.recovered, l.letters, l.accepted], [letters, letters, 0], 'ledger')
+    equal([l.recovered, l.letters, l.kept, l.accepted], [letters, letters, letters, 0], 'ledger')
   },
 })

@@ -124,6 +124,49 @@ static void a_list_has_no_bodies_and_goes_on_after_an_id(void **state)
     assert_int_equal(count, 0);
 }
 
+static uint64_t letters_of(struct fixture *f, int code)
+{
+    struct dlq_stats stats;
+    dlq_get_stats(f->dlq, &stats);
+    for (size_t i = 0; i < stats.causes.count; i++)
+        if (stats.causes.entries[i].code == code)
+            return stats.causes.entries[i].letters;
+    return 0;
+}
+
+static void letters_are_counted_by_what_was_the_matter(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    struct letter letter = sample_letter(STR("x"));
+    letter.code = 27;
+    uint64_t id = add(f, letter);
+    add(f, letter);
+    letter.code = 53;
+    add(f, letter);
+    assert_int_equal(letters_of(f, 27), 2);
+    assert_int_equal(letters_of(f, 53), 1);
+    assert_true(dlq_note_attempt(f->dlq, id, &letter, &err)); /* another matter now */
+    assert_int_equal(letters_of(f, 27), 1);
+    assert_int_equal(letters_of(f, 53), 2);
+    assert_true(dlq_drop(f->dlq, id, &err));
+    assert_int_equal(letters_of(f, 53), 1);
+}
+
+static void rare_causes_share_the_last_place(void **state)
+{
+    struct dlq_causes causes = { 0 };
+    (void)state;
+    for (int code = 1; code <= DLQ_CAUSES_MAX + 5; code++)
+        dlq_cause_came(&causes, code);
+    assert_int_equal(causes.count, DLQ_CAUSES_MAX);
+    assert_int_equal(causes.entries[0].letters, 1);
+    assert_int_equal(causes.entries[DLQ_CAUSES_MAX - 1].code, 0);
+    assert_int_equal(causes.entries[DLQ_CAUSES_MAX - 1].letters, 6);
+    dlq_cause_went(&causes, DLQ_CAUSES_MAX + 2);
+    assert_int_equal(causes.entries[DLQ_CAUSES_MAX - 1].letters, 5);
+}
+
 static void what_is_dropped_is_gone(void **state)
 {
     struct fixture *f = *state;
@@ -282,6 +325,8 @@ int main(void)
         BOTH(a_letter_comes_back_as_it_was),
         BOTH(ids_rise_and_are_never_given_again),
         BOTH(a_list_has_no_bodies_and_goes_on_after_an_id),
+        BOTH(letters_are_counted_by_what_was_the_matter),
+        cmocka_unit_test(rare_causes_share_the_last_place),
         BOTH(what_is_dropped_is_gone),
         BOTH(an_attempt_is_noted_and_the_rest_stays),
         BOTH(a_full_keeper_refuses_and_takes_again_after_a_drop),
