@@ -33,7 +33,7 @@ struct family {
     bool fold; /* the name's case does not matter */
     enum type_kind kind;
     args_fn *args;
-    uint8_t precision; /* Decimal32 and its kin */
+    uint8_t precision; /* Decimal32 and its kin; of a geometry, how deep its arrays are */
 };
 
 static bool parse_any(struct parser *p, const struct type **out);
@@ -649,6 +649,20 @@ static bool args_low_cardinality(struct parser *p, const struct family *family, 
     type->low_cardinality = true;
     type->text = STR_EMPTY; /* printed anew */
     return true;
+}
+
+/* A point is two numbers, and other geometries are arrays of arrays of points. They keep their names. */
+static bool args_geometry(struct parser *p, const struct family *family, struct type *type)
+{
+    static const char *const elements[] = { NULL, "Point", "Ring", "Polygon" }; /* by depth */
+    if (!args_none(p, family, type))
+        return false;
+    type->children_count = family->precision == 0 ? 2 : 1;
+    const struct type **children = ARENA_ARRAY(p->arena, const struct type *, type->children_count);
+    children[0] = children[type->children_count - 1] = type_of_kind(TYPE_FLOAT64);
+    type->children = children;
+    type->text = str_of(family->name);
+    return family->precision == 0 || type_parse(str_of(elements[family->precision]), p->arena, &children[0], p->err);
 }
 
 /* A type of the engine that has no place in a part. */

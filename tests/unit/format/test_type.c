@@ -104,6 +104,8 @@ static void every_spelling_has_one_text(void **state)
         { "Nullable(DateTime64(6,'UTC'))", "Nullable(DateTime64(6, 'UTC'))" },
         { "LowCardinality(Nullable(FixedString(3)))", "LowCardinality(Nullable(FixedString(3)))" },
         { "LowCardinality(Date)", "LowCardinality(Date)" },
+        { "Array(Point)", "Array(Point)" },
+        { "MultiPolygon", "MultiPolygon" },
         { "`Int8`", "Int8" },
         { "Int8 -- comment", "Int8" },
     };
@@ -146,7 +148,7 @@ static void refusals_have_the_engines_codes(void **state)
         { "Dynamic", 50 },
         { "JSON", 50 },
         { "Time64(3)", 50 },
-        { "Point", 50 },
+        { "Geometry", 50 },
         { "SimpleAggregateFunction(sum,UInt64)", 50 },
         { "BINARY", 42 },
         { "FixedString()", 42 },
