@@ -164,7 +164,9 @@ static bool feed_zstd(struct codec *c, struct str in, struct strbuf *out, struct
     while (in.len > 0 || full) {
         struct codec_room room;
         codec_room(c, in, out, &room);
-        ZSTD_inBuffer from = { in.data, in.len, 0 };
+        /* A frame begins with a byte by itself: where the library sees the magic number at once it also takes the
+         * formats from before version 0.8, which nobody sends and whose decoders are old. */
+        ZSTD_inBuffer from = { in.data, c->inside ? in.len : MIN(in.len, (size_t)1), 0 };
         ZSTD_outBuffer to = { room.at, room.bytes, 0 };
         size_t rc = ZSTD_decompressStream(c->state, &to, &from);
         if (ZSTD_isError(rc))

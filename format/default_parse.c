@@ -393,10 +393,15 @@ static struct node *parse_casts(struct parser *p, struct node *node)
     return node;
 }
 
+static bool refuse_depth(struct parser *p)
+{
+    return err_set(p->err, ERR_TOO_DEEP_RECURSION, "a column's expression is nested deeper than %d", DEPTH_MAX);
+}
+
 static bool go_deeper(struct parser *p)
 {
     if (p->depth == DEPTH_MAX)
-        return err_set(p->err, ERR_TOO_DEEP_RECURSION, "a column's expression is nested deeper than %d", DEPTH_MAX);
+        return refuse_depth(p);
     p->depth++;
     return true;
 }
@@ -527,6 +532,16 @@ static struct node *parse_expression(struct parser *p)
     return node;
 }
 
+/* How deep the parser goes to read the node as it is printed, with a bracket round each operand that is an operator:
+ * a - b - c is written flat, yet printed it is nested. */
+static unsigned depth_printed(const struct node *node)
+{
+    unsigned most = 0;
+    for (size_t i = 0; i < node->args_count; i++)
+        most = MAX(most, depth_printed(node->args[i]));
+    return most + (node->kind == NODE_CALL && node->style == STYLE_PREFIX ? 2 : 1);
+}
+
 bool node_parse(struct str text, struct arena *arena, struct node **root, struct err *err)
 {
     struct parser p = { .arena = arena, .err = err };
@@ -534,7 +549,9 @@ bool node_parse(struct str text, struct arena *arena, struct node **root, struct
     *root = parse_expression(&p);
     if (*root == NULL)
         return false;
-    return lexer_peek(&p.lexer).kind == TOKEN_END || fail(&p, "end of the expression") != NULL;
+    if (lexer_peek(&p.lexer).kind != TOKEN_END)
+        return fail(&p, "end of the expression") != NULL;
+    return depth_printed(*root) < DEPTH_MAX || refuse_depth(&p);
 }
 
 /* ---- printing ---- */
@@ -562,9 +579,19 @@ static void print_operand(const struct node *node, struct strbuf *out)
         strbuf_add_char(out, ')');
 }
 
+static bool has_empty_part(struct str name)
+{
+    return str_starts(name, STR(".")) || str_ends(name, STR(".")) || str_find(name, STR("..")) != STR_NONE;
+}
+
+/* n.x of a Nested is printed as its two parts. */
 static void print_dotted(struct str name, struct strbuf *out)
 {
     struct str part;
+    if (has_empty_part(name)) {
+        lexer_print_name(out, name);
+        return;
+    }
     for (bool first = true; str_cut(&name, '.', &part); first = false) {
         if (!first)
             strbuf_add_char(out, '.');

@@ -726,10 +726,15 @@ static bool parse_infix_symbol(struct parser *p, int least, struct node *left, s
     return parse_postfix(p, left, done);
 }
 
+static bool refuse_depth(struct parser *p)
+{
+    return err_set(p->err, ERR_TOO_DEEP_RECURSION, "expression is nested more than %d deep", DEPTH_MAX);
+}
+
 static bool parse(struct parser *p, int least, struct node *out)
 {
     if (p->depth == DEPTH_MAX)
-        return err_set(p->err, ERR_TOO_DEEP_RECURSION, "expression is nested more than %d deep", DEPTH_MAX);
+        return refuse_depth(p);
     p->depth++;
     size_t names_from = p->out->names_count;
     bool ok = parse_prefix(p, out), done = false;
@@ -746,6 +751,20 @@ static bool parse(struct parser *p, int least, struct node *out)
     return ok;
 }
 
+/* How deep brackets are nested in a text that was printed. */
+static size_t nesting(struct str text)
+{
+    struct lexer lexer;
+    size_t depth = 0, most = 0;
+    lexer_init(&lexer, text);
+    for (struct token token = lexer_next(&lexer); token.kind != TOKEN_END; token = lexer_next(&lexer)) {
+        depth += token_is_symbol(token, "(") || token_is_symbol(token, "[");
+        depth -= token_is_symbol(token, ")") || token_is_symbol(token, "]");
+        most = MAX(most, depth);
+    }
+    return most;
+}
+
 bool expr_text_parse(struct lexer *lexer, struct arena *arena, struct expr_text *out, struct err *err)
 {
     *out = (struct expr_text){ 0 };
@@ -753,6 +772,10 @@ bool expr_text_parse(struct lexer *lexer, struct arena *arena, struct expr_text 
     struct node node;
     if (!parse(&p, P_LAMBDA, &node))
         return false;
+    /* What is printed has to be readable again, and a chain that was written flat is printed in brackets: each costs a
+     * level for itself and may cost one for the operand that it is. */
+    if (2 * nesting(node.text) + 2 > DEPTH_MAX)
+        return refuse_depth(&p);
     out->text = node.text;
     return true;
 }

@@ -1,6 +1,7 @@
 /* First byte: the coding and how the rest is cut into pieces. Nothing passes the limits, and a body gives the same
  * whether it comes whole or in pieces. */
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/must.h"
 #include "format/codec.h"
@@ -42,6 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* The ratio is of what has come so far, so only bodies without a limit in play have to agree. */
     if (ok && ok_pieces)
         must(str_eq(strbuf_view(&whole), strbuf_view(&pieces)));
+    if (ok != ok_pieces && err.code != ERR_QUERY_IS_TOO_LARGE)
+        fprintf(stderr, "whole %d, in pieces %d: %s\n", ok, ok_pieces, err.text);
     if (ok != ok_pieces)
         must(err.code == ERR_QUERY_IS_TOO_LARGE);
     strbuf_fini(&whole);

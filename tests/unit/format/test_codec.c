@@ -355,6 +355,21 @@ static void zstd_windows_and_declared_sizes_take_no_memory(void **state)
     }
 }
 
+/* The library reads the formats before 0.8 too, where it sees their magic number in one piece. */
+static void zstd_of_before_version_0_8_is_refused_in_any_pieces(void **state)
+{
+    (void)state;
+    struct strbuf frame = { 0 }, out = { 0 };
+    from_hex("26b52ffd03000000", &frame); /* 0.6, empty */
+    for (size_t piece = 1; piece <= frame.len; piece++) {
+        struct err err = { 0 };
+        assert_false(unpack("zstd", strbuf_view(&frame), piece, &roomy, &out, &err));
+        assert_int_equal(err.code, ERR_ZSTD_DECODER_FAILED);
+    }
+    strbuf_fini(&frame);
+    strbuf_fini(&out);
+}
+
 /* From the engine: 603,n in LZ4. */
 static const char native_example[] = "99e141c6b7932eca02893710c5f2e0d882100000000600000060"
                                      "3630332c6e0a";
@@ -480,6 +495,7 @@ int main(void)
         cmocka_unit_test(no_coding_copies),
         cmocka_unit_test(raw_deflate_is_refused),
         cmocka_unit_test(zstd_windows_and_declared_sizes_take_no_memory),
+        cmocka_unit_test(zstd_of_before_version_0_8_is_refused_in_any_pieces),
         cmocka_unit_test(native_frames_of_the_engine_are_read),
         cmocka_unit_test(native_frames_of_every_length_and_method_are_read),
         cmocka_unit_test(native_damage_has_the_engines_codes),

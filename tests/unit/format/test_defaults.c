@@ -415,6 +415,36 @@ static void nesting_and_chains_are_bounded(void **state)
     }
 }
 
+/* What is written flat is printed in brackets, and has to be readable as it is printed. */
+static void what_is_taken_reads_again_as_printed(void **state)
+{
+    size_t taken = 0;
+    for (int terms = 1; terms < 200; terms++) {
+        struct strbuf text = { 0 };
+        const struct default_expr *expr;
+        struct str once, twice;
+        struct err err = { 0 };
+        strbuf_add_char(&text, '1');
+        for (int k = 1; k < terms; k++)
+            strbuf_add_text(&text, k % 2 == 0 ? " - 1" : " < 2");
+        if (default_parse(strbuf_view(&text), type_of(*state, "Int32"), *state, &expr, &once, &err)) {
+            assert_true(default_parse(once, type_of(*state, "Int32"), *state, &expr, &twice, &err));
+            assert_true(str_eq(once, twice));
+            taken++;
+        } else {
+            assert_int_equal(err.code, ERR_TOO_DEEP_RECURSION);
+        }
+        strbuf_fini(&text);
+    }
+    assert_in_range(taken, 50, 150);
+    const struct default_expr *expr;
+    struct str once, twice;
+    struct err err = { 0 };
+    assert_true(default_parse(STR("`a..b`"), type_of(*state, "Int32"), *state, &expr, &once, &err));
+    assert_true(str_is(once, "`a..b`"));
+    assert_true(default_parse(once, type_of(*state, "Int32"), *state, &expr, &twice, &err));
+}
+
 static void a_failing_row_leaves_the_column_as_it_was(void **state)
 {
     static const char *const texts[][2] = { { "Array(Int32)", "[1, intDiv(1, a + 5)]" },
@@ -538,6 +568,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_uuids_differ_and_say_their_version, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_expressions_are_refused_when_the_table_is_made, setup, teardown),
         cmocka_unit_test_setup_teardown(nesting_and_chains_are_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_taken_reads_again_as_printed, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failing_row_leaves_the_column_as_it_was, setup, teardown),
         cmocka_unit_test_setup_teardown(names_must_exist_and_not_go_in_circles, setup, teardown),
         cmocka_unit_test_setup_teardown(an_expression_waits_for_the_columns_it_names, setup, teardown),

@@ -150,6 +150,18 @@ static void what_is_no_expression_is_refused(void **state)
     lexer_init(&lexer, strbuf_view(&deep));
     assert_false(expr_text_parse(&lexer, arena, &expr, &err));
     assert_int_equal(err.code, ERR_TOO_DEEP_RECURSION);
+    strbuf_clear(&deep);
+    strbuf_add_char(&deep, 'a');
+    for (int terms = 1; terms < 200; terms++) { /* flat as it is written, nested as it is printed */
+        strbuf_add_text(&deep, " - a");
+        lexer_init(&lexer, strbuf_view(&deep));
+        if (expr_text_parse(&lexer, arena, &expr, &err)) {
+            lexer_init(&lexer, expr.text);
+            assert_true(expr_text_parse(&lexer, arena, &expr, &err));
+        } else {
+            assert_int_equal(err.code, ERR_TOO_DEEP_RECURSION);
+        }
+    }
     strbuf_fini(&deep);
     arena_free(arena);
 }
