@@ -118,9 +118,10 @@ await test(d, {
     }
   },
   'answers are compressed as asked': async () => {
-    for (const [accept, want] of [['gzip', 'gzip'], ['deflate', 'deflate'], ['gzip, zstd', 'zstd'], ['br', undefined], ['gzip;q=0', undefined]]) {
+    for (const [accept, want] of [['gzip', 'gzip'], ['deflate', 'deflate'], ['gzip, zstd', 'zstd'], ['br', 'br'], ['compress', undefined], ['gzip;q=0', undefined]]) {
       const a = await d.request({ path: '/', body: 'SELECT number FROM numbers(100)', headers: { 'Accept-Encoding': accept } })
       equal(a.headers['content-encoding'], want, accept)
+      if (want === 'br') check(zlib.brotliDecompressSync(a.bytes).toString().startsWith('0\n1\n'), 'br')
       if (want === 'gzip') check(zlib.gunzipSync(a.bytes).toString().startsWith('0\n1\n'), 'gunzip')
     }
     const insert = await send(csv, '1,a\n', { 'Accept-Encoding': 'gzip' })
