@@ -368,8 +368,7 @@ static bool fill_users(void *context, struct block *block, struct err *err)
         struct row row = row_start(block);
         put_str(&row, user->name);
         struct column *type = next(&row), *grants = next(&row), *tables = next(&row);
-        column_push_str(&type->children[0],
-                        config->users_count == 0 ? STR("no_password") : STR("sha256_password"));
+        column_push_str(&type->children[0], config->users_count == 0 ? STR("no_password") : STR("sha256_password"));
         column_push_row_end(type);
         static const char *const names[] = { "insert", "read", "admin" };
         for (size_t bit = 0; bit < ARRAY_COUNT(names); bit++) {

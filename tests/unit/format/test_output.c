@@ -121,7 +121,7 @@ static void documents_of_rows_and_columns(void **state)
           "{\n\t\"a\": [],\n\t\"b c\": []\n}\n" },
         { "JSONColumnsWithMetadata",
           "{\n" META "\t\"data\":\n\t{\n\t\t\"a\": [1, 2],\n\t\t\"b c\": [\"x\", \"y\\\"\"]\n\t},\n\n\t\"rows\": "
-                     "2,\n\n" STATISTICS,
+          "2,\n\n" STATISTICS,
           "{\n" META "\t\"data\":\n\t{\n\n\t},\n\n\t\"rows\": 0,\n\n" STATISTICS },
         { "JSONEachRowWithProgress",
           PROGRESS "{\"row\":{\"a\":1,\"b c\":\"x\"}}\n{\"row\":{\"a\":2,\"b c\":\"y\\\"\"}}\n", PROGRESS },
