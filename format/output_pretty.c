@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "format/output_impl.h"
+#include "format/text_number.h"
 
 static bool is_number(const struct type *type)
 {
@@ -33,7 +34,7 @@ static size_t number_width(size_t rows)
     return (size_t)snprintf(text, sizeof text, "%zu", rows);
 }
 
-/* " -- 12.35 million" after a single large number. */
+/* " -- 12.35 million" after a single large number; those that could be an identifier of 64 bits are left alone. */
 static void add_tip(const struct output *o, size_t column, size_t row)
 {
     static const char *const names[] = { "",
@@ -47,7 +48,17 @@ static void add_tip(const struct output *o, size_t column, size_t row)
                                          " septillion",
                                          " octillion",
                                          " nonillion",
-                                         " decillion" };
+                                         " decillion",
+                                         " undecillion",
+                                         " duodecillion",
+                                         " tredecillion",
+                                         " quattuordecillion",
+                                         " quindecillion",
+                                         " sexdecillion",
+                                         " septendecillion",
+                                         " octodecillion",
+                                         " novemdecillion",
+                                         " vigintillion" };
     const struct column *c = &o->block->columns[column];
     struct strbuf text = { 0 };
     double value = 0;
@@ -56,7 +67,7 @@ static void add_tip(const struct output *o, size_t column, size_t row)
     text_value_print(c, row, TEXT_PLAIN, o->settings, &text);
     bool number = str_to_double(strbuf_view(&text), &value);
     strbuf_fini(&text);
-    bool told = fabs(value) > 1e6 && !(fabs(value) >= 1e18 && fabs(value) < 1e20) && fabs(value) < 1e36;
+    bool told = fabs(value) > 1e6 && !(fabs(value) > 1e17 && fabs(value) <= 0x1p64);
     if (!number || !isfinite(value) || !told)
         return;
     size_t unit = 0;
@@ -64,7 +75,12 @@ static void add_tip(const struct output *o, size_t column, size_t row)
         value /= 1000;
         unit++;
     }
-    strbuf_addf(o->out, " -- %.2f%s", value, names[unit]);
+    strbuf_add_text(o->out, " -- ");
+    if (fabs(value) < 1e60) /* as many digits as the engine prints of a fixed number */
+        strbuf_addf(o->out, "%.2f", value);
+    else
+        number_print_double(o->out, value);
+    strbuf_add_text(o->out, names[unit]);
 }
 
 void output_vertical(struct output *o)
