@@ -247,6 +247,43 @@ static void large_numbers_have_a_tip(void **state)
     }
 }
 
+static void pretty_cells_have_lines_and_long_tables_a_foot(void **state)
+{
+    struct output_info info = { 0 };
+    struct strbuf out = { 0 };
+    struct block block;
+    (void)state;
+    block_init(&block, 3);
+    a_column(&block, 0, "d", type_of_kind(TYPE_DATE), "2020-01-02", "2020-01-03");
+    a_column(&block, 1, "a day", type_of_kind(TYPE_STRING), "a\\n\\nbb\\n", "日é");
+    a_column(&block, 2, "bytes", type_of_kind(TYPE_STRING), "\xff", "e\xCC\x81");
+    block.rows = 2;
+    assert_true(print(&block, "PrettyCompact", &info, format_settings_default(), &out));
+    assert_string_equal(strbuf_cstr(&out), "   ┌──────────d─┬─a day─┬─bytes─┐\n"
+                                           "1. │ 2020-01-02 │ a    ↴│ \xff      │\n"
+                                           "   │            │↳     ↴│       │\n"
+                                           "   │            │↳bb   ↴│       │\n"
+                                           "2. │ 2020-01-03 │ 日é   │ e\xCC\x81     │\n"
+                                           "   └────────────┴───────┴───────┘\n");
+    for (size_t i = 2; i < 50; i++)
+        for (size_t c = 0; c < 3; c++)
+            column_append(&block.columns[c], &block.columns[c], 1, 1);
+    block.rows = 50;
+    strbuf_clear(&out);
+    assert_true(print(&block, "PrettyCompact", &info, format_settings_default(), &out));
+    assert_non_null(strstr(strbuf_cstr(&out), "    └──────────d─┴─a day─┴─bytes─┘\n"));
+    strbuf_clear(&out);
+    assert_true(print(&block, "Pretty", &info, format_settings_default(), &out));
+    assert_non_null(
+        strstr(strbuf_cstr(&out), "    ┢━━━━━━━━━━━━╈━━━━━━━╈━━━━━━━┪\n    ┃          d ┃ a day ┃ bytes ┃\n"));
+    strbuf_clear(&out);
+    assert_true(print(&block, "PrettySpace", &info, format_settings_default(), &out));
+    assert_non_null(
+        strstr(strbuf_cstr(&out), "50.  2020-01-03   日é     e\xCC\x81     \n\n              d   a day   bytes\n\n"));
+    block_fini(&block);
+    strbuf_fini(&out);
+}
+
 static void names_and_aliases_are_found_in_any_case(void **state)
 {
     static const struct {
@@ -434,6 +471,7 @@ int main(void)
         cmocka_unit_test(settings_change_what_json_says),
         cmocka_unit_test(documents_are_utf8),
         cmocka_unit_test(large_numbers_have_a_tip),
+        cmocka_unit_test(pretty_cells_have_lines_and_long_tables_a_foot),
         cmocka_unit_test(names_and_aliases_are_found_in_any_case),
         cmocka_unit_test(an_unknown_format_names_a_near_one),
         cmocka_unit_test(a_limit_stops_every_format),
