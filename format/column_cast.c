@@ -19,16 +19,6 @@ enum { CELL_BYTES_MAX = 32, ARENA_BYTES = 1024, ARENA_BYTES_MAX = 1 << 20, DAY_S
 
 /* ---- the same bytes ---- */
 
-static bool same_elements(const struct type *a, const struct type *b)
-{
-    if (a->enums_count != b->enums_count)
-        return false;
-    for (size_t i = 0; i < a->enums_count; i++)
-        if (a->enums[i].value != b->enums[i].value || !str_eq(a->enums[i].name, b->enums[i].name))
-            return false;
-    return true;
-}
-
 /* An unnamed tuple fits a named one, otherwise names must come in the same order. */
 static bool same_names(const struct type *a, const struct type *b)
 {
@@ -44,7 +34,7 @@ bool column_cast_is_copy(const struct type *a, const struct type *b)
 {
     bool ticks = a->kind == TYPE_DATETIME64 || a->kind == TYPE_DECIMAL;
     if (a->kind != b->kind || a->nullable != b->nullable || a->kind == TYPE_NOTHING ||
-        a->children_count != b->children_count || a->fixed_bytes != b->fixed_bytes || !same_elements(a, b) ||
+        a->children_count != b->children_count || a->fixed_bytes != b->fixed_bytes || !type_enums_eq(a, b) ||
         (ticks && (a->precision != b->precision || a->scale != b->scale)) || !same_names(a, b))
         return false;
     for (size_t i = 0; i < a->children_count; i++)
