@@ -1,5 +1,6 @@
 /* main.c: the `sluice` command: options before or after the verb, then the verb. */
 #include <curl/curl.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -222,6 +223,15 @@ static bool take_common(struct cli *cli)
     return !bad;
 }
 
+/* The status, now that all is written: a pager that ended early is a failure, but no news to whoever ended it. */
+static int written(int status)
+{
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || status != EXIT_DONE)
+        return status;
+    return errno == EPIPE ? EXIT_FAILED : cli_fail("cannot write to standard output");
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
@@ -241,7 +251,5 @@ int main(int argc, char **argv)
     curl_global_init(CURL_GLOBAL_DEFAULT);
     int status = verb->run(&cli);
     curl_global_cleanup();
-    if (fflush(stdout) != 0 && status == EXIT_DONE)
-        status = cli_fail("cannot write to standard output");
-    return status;
+    return written(status);
 }

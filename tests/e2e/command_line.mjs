@@ -1,5 +1,5 @@
 // The `sluice` command as an operator meets it: what it prints, on which stream, and its exit status.
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { Daemon, bin, check, equal, test, until } from './lib.mjs'
@@ -74,6 +74,13 @@ await test(d, {
     const status = await json(['status'])
     equal([status.ready, status.rows_written, status.dead_letters], [true, 6, 0], 'status')
     check(!/rows_written":\d+\./.test((await sluice(['status', '-o', 'json'])).out), 'whole figures have no fraction')
+  },
+  'a pager that ends early is not told about': async () => {
+    const child = spawn(path.join(bin, 'sluice'), ['tables'], { env: { ...process.env, SLUICE_URL: d.url } })
+    child.stdout.destroy()
+    let err = ''
+    child.stderr.on('data', (data) => { err += data })
+    equal([await new Promise((resolve) => child.on('close', resolve)), err], [1, ''], 'status and standard error')
   },
   'dead letters: listed, shown, replayed and dropped by id, condition or all': async () => {
     for (const [i, input] of ['{"a":"p"}', '{"a":"q"}', '{"a":"r"}'].entries()) {
