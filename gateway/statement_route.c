@@ -21,6 +21,8 @@
 #include "storage/sql.h"
 #include "storage/store.h"
 
+enum { FORM_PARAMS_MAX = 1000 };
+
 enum request_step statement_begin(struct request *request)
 {
     struct err err = { 0 };
@@ -427,7 +429,8 @@ static bool read_multipart(struct request *request, struct str boundary, struct 
     struct settings_request *settings = &request->plan->settings;
     struct multipart_field field;
     struct str rest = strbuf_view(&request->body);
-    struct insert_param *params = ARENA_ARRAY(request->arena, struct insert_param, settings->params_count + 64);
+    struct insert_param *params =
+        ARENA_ARRAY(request->arena, struct insert_param, settings->params_count + FORM_PARAMS_MAX);
     size_t count = settings->params_count;
     if (count > 0)
         memcpy(params, settings->params, count * sizeof(params[0]));
@@ -437,8 +440,11 @@ static bool read_multipart(struct request *request, struct str boundary, struct 
                            (int)MIN(field.name.len, 60u), field.name.data);
         if (str_is(field.name, "query"))
             strbuf_add(statement, field.value);
-        else if (str_starts(field.name, STR("param_")) && count < settings->params_count + 64)
-            params[count++] = (struct insert_param){ str_from(field.name, STR("param_").len), field.value };
+        if (!str_starts(field.name, STR("param_")))
+            continue;
+        if (count == settings->params_count + FORM_PARAMS_MAX)
+            return err_set(err, ERR_POCO_EXCEPTION, "HTML Form Exception: Too many form fields");
+        params[count++] = (struct insert_param){ str_from(field.name, STR("param_").len), field.value };
     }
     if (err->code != ERR_OK)
         return false;

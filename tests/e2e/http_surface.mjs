@@ -72,6 +72,18 @@ await test(d, {
     equal(code(await get({ database: 'other' }, { body: 'INSERT INTO t VALUES ({a:UInt64}, 1)' })), '456', 'not given')
   },
 
+  'a form takes many parameters, and says when they are too many or too much': async () => {
+    const part = (name, value) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+    const form = (query, params) => get({}, { body: part('query', query) + params.join('') + '--B--\r\n',
+      headers: { 'Content-Type': 'multipart/form-data; boundary=B' } })
+    const many = (n) => Array.from({ length: n }, (_, i) => part(`param_p${i}`, i))
+    equal((await form('SELECT {p999:UInt16}', many(1000))).text, '999\n', 'the last of 1000')
+    equal(code(await form('SELECT 1', many(1001))), '1000', 'one more')
+    const long = [part('param_s', 'x'.repeat(1 << 20))]
+    equal((await form(`SELECT length(concat(${Array(15).fill('{s:String}').join()}))`, long)).text, `${15 << 20}\n`, '15 MiB')
+    equal(code(await form(`SELECT length(concat(${Array(17).fill('{s:String}').join()}))`, long)), '131', '17 MiB')
+  },
+
   'KILL QUERY ends a statement, and only the one that is meant': async () => {
     const slow = get({ query_id: 'slow' }, { body: 'SELECT count() FROM numbers(300000000) WHERE number % 7 = 3' })
     await until(async () => (await d.sql("SELECT count() FROM system.processes WHERE query_id = 'slow'")) === '1\n', 'it runs')
