@@ -41,6 +41,12 @@ static const struct entry entries[] = {
     { { "CSVWithNamesAndTypes", "CSVWithNamesAndTypes", CSV_NAMED },                          output_csv,                1, 1, 0 },
     { { "TSKV", "TSKV", TSV },                                                                output_tskv,               0, 0, 0 },
     { { "Values", "Values", TEXT },                                                           output_values,             0, 0, 0 },
+    { { "SQLInsert", "SQLInsert", TEXT },                                                     output_sql_insert,         0, 0, 0 },
+    { { "Markdown", "Markdown", TEXT },                                                       output_markdown,           0, 0, 0 },
+    { { "Markdown", "MD", TEXT },                                                             output_markdown,           0, 0, 0 },
+    { { "CustomSeparated", "CustomSeparated", TEXT },                                         output_custom,             0, 0, 0 },
+    { { "CustomSeparatedWithNames", "CustomSeparatedWithNames", TEXT },                       output_custom,             1, 0, 0 },
+    { { "CustomSeparatedWithNamesAndTypes", "CustomSeparatedWithNamesAndTypes", TEXT },       output_custom,             1, 1, 0 },
     { { "Null", "Null", TEXT },                                                               output_null,               0, 0, 0 },
     { { "Vertical", "Vertical", TEXT },                                                       output_vertical,           0, 0, 0 },
     { { "Pretty", "Pretty", TEXT },                                                           output_pretty,             0, 0, 0 },
@@ -339,6 +345,79 @@ void output_values(struct output *o)
         }
         strbuf_add_char(o->out, ')');
     }
+}
+
+void output_sql_insert(struct output *o)
+{
+    enum { STATEMENT_ROWS = 65409 };
+    const struct block *b = o->block;
+    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
+        bool first = row % STATEMENT_ROWS == 0;
+        for (size_t c = 0; first && c < b->columns_count; c++) {
+            strbuf_add_text(o->out, c > 0 ? ", `" : "INSERT INTO table (`");
+            strbuf_add(o->out, b->names[c]);
+            strbuf_add_char(o->out, '`');
+        }
+        strbuf_add_text(o->out, first ? ") VALUES (" : ", (");
+        for (size_t c = 0; c < b->columns_count; c++) {
+            strbuf_add_text(o->out, c > 0 ? ", " : "");
+            output_cell(o, c, row, TEXT_QUOTED);
+        }
+        strbuf_add_char(o->out, ')');
+        if (row + 1 < b->rows && (row + 1) % STATEMENT_ROWS == 0)
+            strbuf_add_text(o->out, ";\n");
+    }
+    strbuf_add_text(o->out, ";\n"); /* of no rows too */
+}
+
+/* ---- CustomSeparated ---- */
+
+static void custom_text(struct output *o, struct str s, enum text_style style)
+{
+    struct column column;
+    column_init(&column, type_of_kind(TYPE_STRING));
+    column_push_str(&column, s);
+    text_value_print(&column, 0, style, o->settings, o->out);
+    column_fini(&column);
+}
+
+enum custom_line { CUSTOM_NAMES, CUSTOM_TYPES, CUSTOM_ROW };
+
+static void custom_line(struct output *o, enum custom_line line, size_t row, bool first, enum text_style style)
+{
+    const struct format_settings *s = o->settings;
+    const struct block *b = o->block;
+    if (!first)
+        strbuf_add(o->out, s->format_custom_row_between_delimiter);
+    strbuf_add(o->out, s->format_custom_row_before_delimiter);
+    for (size_t c = 0; c < b->columns_count; c++) {
+        if (c > 0)
+            strbuf_add(o->out, s->format_custom_field_delimiter);
+        if (line == CUSTOM_ROW)
+            output_cell(o, c, row, style);
+        else
+            custom_text(o, line == CUSTOM_NAMES ? b->names[c] : b->columns[c].type->text, style);
+    }
+    strbuf_add(o->out, s->format_custom_row_after_delimiter);
+}
+
+void output_custom(struct output *o)
+{
+    static const enum text_style styles[] = { TEXT_ESCAPED, TEXT_QUOTED, TEXT_CSV, TEXT_JSON, TEXT_RAW };
+    size_t rule = (size_t)o->settings->format_custom_escaping_rule;
+    if (rule >= ARRAY_COUNT(styles)) {
+        o->failed = true;
+        (void)err_set(o->err, ERR_NOT_IMPLEMENTED, "CustomSeparated with this escaping rule is not supported here");
+        return;
+    }
+    strbuf_add(o->out, o->settings->format_custom_result_before_delimiter);
+    if (o->names)
+        custom_line(o, CUSTOM_NAMES, 0, true, styles[rule]);
+    if (o->types)
+        custom_line(o, CUSTOM_TYPES, 0, false, styles[rule]);
+    for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++)
+        custom_line(o, CUSTOM_ROW, row, row == 0 && !o->names, styles[rule]);
+    strbuf_add(o->out, o->settings->format_custom_result_after_delimiter);
 }
 
 void output_null(struct output *o)

@@ -27,9 +27,12 @@ static inline void output_cell(const struct output *o, size_t column, size_t row
 /* A text that is the value as toString() prints it, but ᴺᵁᴸᴸ for NULL. */
 void output_plain(const struct output *o, size_t column, size_t row, struct strbuf *out);
 
+/* Numbers and times stand on the right of what is for eyes. */
+bool output_aligns_right(const struct type *type);
+
 output_fn output_tsv, output_raw, output_csv, output_tskv, output_values, output_null, output_vertical, output_pretty,
     output_pretty_compact, output_pretty_space, output_json, output_json_compact, output_json_each_row,
     output_json_compact_each_row, output_json_columns, output_json_compact_columns, output_json_columns_metadata,
     output_json_object_each_row, output_json_each_row_progress, output_json_compact_each_row_progress, output_native,
-    output_row_binary, output_parquet;
+    output_row_binary, output_parquet, output_custom, output_markdown, output_sql_insert;
 #endif

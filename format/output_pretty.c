@@ -148,7 +148,7 @@ struct frame {
 };
 static const struct frame box = { " │", "│", "│" }, space = { " ", " ", "" };
 
-static bool aligns_right(const struct type *type)
+bool output_aligns_right(const struct type *type)
 {
     return is_number(type) || (type->kind >= TYPE_DATE && type->kind <= TYPE_DATETIME64);
 }
@@ -219,7 +219,7 @@ static bool row_line(const struct output *o, const struct cells *cells, const st
         (void)str_cut(&rests[c], '\n', &line);
         strbuf_add_text(o->out, c == 0 ? frame->left : frame->between);
         strbuf_add_text(o->out, some && !first ? "↳" : " ");
-        pad(o, line, cells->widths[c], aligns_right(o->block->columns[c].type), " ");
+        pad(o, line, cells->widths[c], output_aligns_right(o->block->columns[c].type), " ");
         strbuf_add_text(o->out, newline ? "↴" : " ");
         more |= rests[c].len > 0;
     }
@@ -269,7 +269,7 @@ static void head_row(const struct output *o, const struct cells *cells, size_t m
     repeat(o->out, " ", margin);
     for (size_t c = 0; c < cells->columns; c++) {
         strbuf_add_text(o->out, "┃ ");
-        pad(o, o->block->names[c], cells->widths[c], aligns_right(o->block->columns[c].type), " ");
+        pad(o, o->block->names[c], cells->widths[c], output_aligns_right(o->block->columns[c].type), " ");
         strbuf_add_char(o->out, ' ');
     }
     strbuf_add_text(o->out, "┃\n");
@@ -307,7 +307,7 @@ static void name_rule(const struct output *o, const struct cells *cells, size_t 
     for (size_t c = 0; c < cells->columns; c++) {
         strbuf_add_text(o->out, c == 0 ? left : between);
         strbuf_add_text(o->out, "─");
-        pad(o, o->block->names[c], cells->widths[c], aligns_right(o->block->columns[c].type), "─");
+        pad(o, o->block->names[c], cells->widths[c], output_aligns_right(o->block->columns[c].type), "─");
         strbuf_add_text(o->out, "─");
     }
     strbuf_add_text(o->out, right);
@@ -335,7 +335,7 @@ static void name_line(const struct output *o, const struct cells *cells, size_t 
     repeat(o->out, " ", digits + 1);
     for (size_t c = 0; c < cells->columns; c++) {
         repeat(o->out, " ", c == 0 ? 2 : 3);
-        pad(o, o->block->names[c], cells->widths[c], aligns_right(o->block->columns[c].type), " ");
+        pad(o, o->block->names[c], cells->widths[c], output_aligns_right(o->block->columns[c].type), " ");
     }
     strbuf_add_text(o->out, "\n\n");
 }
@@ -354,4 +354,25 @@ void output_pretty_space(struct output *o)
         }
     }
     arena_free(cells.arena);
+}
+
+/* ---- Markdown ---- */
+
+void output_markdown(struct output *o)
+{
+    const struct block *b = o->block;
+    for (size_t c = 0; c < b->columns_count; c++)
+        strbuf_addf(o->out, "| " STR_FMT " ", STR_ARG(b->names[c]));
+    strbuf_add_text(o->out, "|\n");
+    for (size_t c = 0; c < b->columns_count; c++)
+        strbuf_add_text(o->out, output_aligns_right(b->columns[c].type) ? "|-:" : "|:-");
+    strbuf_add_text(o->out, "|\n");
+    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
+        for (size_t c = 0; c < b->columns_count; c++) {
+            strbuf_add_text(o->out, "| ");
+            output_cell(o, c, row, TEXT_ESCAPED);
+            strbuf_add_char(o->out, ' ');
+        }
+        strbuf_add_text(o->out, "|\n");
+    }
 }

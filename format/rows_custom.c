@@ -149,7 +149,7 @@ static bool custom_field(struct row_parser *p, size_t column, bool last)
 /* A value as in VALUES, as its text: only as much of it as tells where it ends. */
 static bool take_quoted(struct text_reader *r, struct str *out)
 {
-    static const char *const words[] = { "NULL", "true", "false", "nan", "inf" };
+    static const char *const words[] = { "NULL", "true", "false", "nan", "infinity", "inf" };
     const char *from = r->at;
     if (text_is(r, '\''))
         return text_quoted_string(r, true, out);
@@ -159,7 +159,10 @@ static bool take_quoted(struct text_reader *r, struct str *out)
         return text_balanced(r, '(', ')', '\'', out);
     if (text_is(r, '{'))
         return text_balanced(r, '{', '}', '\'', out);
-    for (size_t i = 0; i < ARRAY_COUNT(words) && r->at == from; i++)
+    if (text_is(r, '-') || text_is(r, '+'))
+        r->at++;
+    const char *word = r->at;
+    for (size_t i = 0; i < ARRAY_COUNT(words) && r->at == word; i++)
         (void)text_take_word_nocase(r, words[i]);
     while (!text_eof(r) && (scan_is_digit(*r->at) || (*r->at != '\0' && strchr("+-.eE", *r->at) != NULL)))
         r->at++;

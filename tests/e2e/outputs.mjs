@@ -43,15 +43,20 @@ const texts = ['TabSeparated', 'TSVWithNames', 'TSVWithNamesAndTypes', 'TSVRaw',
   'CSVWithNames', 'CSVWithNamesAndTypes', 'TSKV', 'Values', 'JSON', 'JSONStrings', 'JSONCompact', 'JSONCompactStrings', 'JSONColumns',
   'JSONCompactColumns', 'JSONColumnsWithMetadata', 'JSONObjectEachRow', 'JSONEachRow', 'JSONStringsEachRow', 'JSONCompactEachRow',
   'JSONCompactEachRowWithNames', 'JSONCompactEachRowWithNamesAndTypes', 'JSONCompactStringsEachRow',
-  'JSONCompactStringsEachRowWithNames', 'JSONCompactStringsEachRowWithNamesAndTypes', 'Null', 'Vertical', 'RowBinary', 'RowBinaryWithNames', 'RowBinaryWithNamesAndTypes', 'Native']
+  'JSONCompactStringsEachRowWithNames', 'JSONCompactStringsEachRowWithNamesAndTypes', 'Null', 'Vertical', 'CustomSeparated',
+  'CustomSeparatedWithNames', 'CustomSeparatedWithNamesAndTypes', 'SQLInsert', 'RowBinary', 'RowBinaryWithNames', 'RowBinaryWithNamesAndTypes', 'Native']
 // For tables that are narrow: in wide ones the engine's answer depends on how its rows arrive, and it breaks long cells into lines.
 const pretty = ['Pretty', 'PrettyNoEscapes', 'PrettyMonoBlock', 'PrettyCompact', 'PrettyCompactNoEscapes', 'PrettyCompactMonoBlock',
-  'PrettySpace']
+  'PrettySpace', 'Markdown']
 const files = ['Native', 'RowBinaryWithNamesAndTypes', 'Parquet', 'JSONEachRow', 'CSVWithNames', 'TSVWithNamesAndTypes']
 const settings = [
   {},
   { output_format_json_quote_64bit_integers: 1, output_format_json_quote_denormals: 1, output_format_json_quote_decimals: 1 },
   { output_format_json_quote_64bit_floats: 1, output_format_json_escape_forward_slashes: 0, output_format_json_map_as_array_of_tuples: 1 },
+  { format_custom_escaping_rule: 'CSV', format_custom_field_delimiter: '|', format_custom_row_before_delimiter: '<',
+    format_custom_row_between_delimiter: ';', format_custom_result_after_delimiter: 'end' },
+  { format_custom_escaping_rule: 'JSON' },
+  { format_custom_escaping_rule: 'Quoted' },
   { date_time_output_format: 'iso', output_format_json_named_tuples_as_objects: 0, output_format_csv_crlf_end_of_line: 1 },
   { date_time_output_format: 'unix_timestamp', session_timezone: 'Europe/Berlin', output_format_json_array_of_rows: 1 },
 ]

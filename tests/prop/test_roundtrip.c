@@ -2,15 +2,22 @@
  * format of that name reads them.
  *
  * What cannot come back by the nature of a format, and so is not asked of it:
- *   TSVRaw...       escapes nothing: bytes with a tab or line end, and texts that are its NULL
- *   JSON...         has no NaN and no infinity: null, unless output_format_json_quote_denormals says otherwise; keys
- * are texts, and the engine reads no Bool from a text JSON, JSONCompact, ...Metadata   promise UTF-8: other bytes
- * become U+FFFD
- *   ...Strings...   NULL is a text, which a String may be too
- *   CSV             a header of a Tuple names its elements ("t.1"), which are no columns of the table when read; and a
- * Tuple that begins with NULL is a NULL in a Tuple's place, unless input_format_null_as_default is off Parquet
- * DateTime64 with a precision that Parquet does not have takes the next finer unit; a String of any bytes loses no byte
- * A wall time that a clock going back brings twice is no instant: zones here are those that never did since 1970.
+ *
+ * - TSVRaw escapes nothing: bytes with a tab or line end, and texts that are its NULL.
+ *
+ * - JSON has no NaN and no infinity: null, unless output_format_json_quote_denormals says otherwise. Its keys are
+ * texts, and the engine reads no Bool from a text.
+ *
+ * - JSON, JSONCompact and JSONColumnsWithMetadata promise UTF-8: other bytes become U+FFFD.
+ *
+ * - In the formats of Strings NULL is a text, which a String may be too.
+ *
+ * - The header of CSV names the elements of a Tuple ("t.1"), which are no columns of the table when read; and a Tuple
+ *   that begins with NULL is a NULL in a Tuple's place, unless input_format_null_as_default is off.
+ *
+ * - In CustomSeparated by the rule CSV the elements of a Tuple stand apart by the delimiter of CSV, not by its own.
+ *
+ * - A wall time that a clock going back brings twice is no instant: zones here are those that never did since 1970.
  *
  * SLUICE_SEED=n repeats one seed; -count N tries N. */
 #include <stdio.h>
@@ -26,13 +33,14 @@
 
 enum { COLUMNS_MAX = 8, ROWS_MAX = 20, DEPTH_MAX = 3 };
 
-enum limits { /* see above */
-              RAW = 1,
-              JSON_KEYS = 2,
-              UTF8 = 4,
-              NULL_TEXT = 8,
-              TUPLE_HEADS = 16,
-              NULL_AS_DEFAULT = 32,
+/* See above. */
+enum limits {
+    RAW = 1,
+    JSON_KEYS = 2,
+    UTF8 = 4,
+    NULL_TEXT = 8,
+    TUPLE_HEADS = 16,
+    NULL_AS_DEFAULT = 32,
 };
 
 static const struct {
@@ -62,6 +70,9 @@ static const struct {
     { "CSV", NULL_AS_DEFAULT },
     { "CSVWithNames", TUPLE_HEADS | NULL_AS_DEFAULT },
     { "CSVWithNamesAndTypes", TUPLE_HEADS | NULL_AS_DEFAULT },
+    { "CustomSeparated", JSON_KEYS | TUPLE_HEADS | NULL_AS_DEFAULT },
+    { "CustomSeparatedWithNames", JSON_KEYS | TUPLE_HEADS | NULL_AS_DEFAULT },
+    { "CustomSeparatedWithNamesAndTypes", JSON_KEYS | TUPLE_HEADS | NULL_AS_DEFAULT },
     { "TSKV", 0 },
     { "Values", 0 },
     { "RowBinary", 0 },
@@ -269,7 +280,7 @@ static bool comes_back(const struct trip *trip, const char *name)
         !output_write(format, trip->block, &(struct output_info){ 0 }, trip->settings, &body, &err))
         failed(trip, name, err.text, STR_EMPTY);
     else
-        ok = read_back(trip, name, guarded_str(strbuf_view(&body)), &back);
+        ok = read_back(trip, name, guarded_again(strbuf_view(&body)), &back);
     block_fini(&back);
     strbuf_fini(&body);
     return ok;
@@ -278,11 +289,13 @@ static bool comes_back(const struct trip *trip, const char *name)
 static bool all_come_back(uint64_t seed)
 {
     enum { WILD, WILD_UTF8, PLAIN, BLOCKS };
+    enum { CUSTOM_RULES = 4 }; /* Escaped, Quoted, CSV, JSON */
     struct rng_seeded rng;
     struct format_settings settings = *format_settings_default();
     struct block blocks[BLOCKS];
     bool ok = true;
     settings.output_format_json_quote_denormals = true;
+    settings.format_custom_escaping_rule = (int)(seed % CUSTOM_RULES);
     rng_seeded_init(&rng, seed);
     struct schema *schema = any_schema(&rng.rng);
     size_t rows = rng_below(&rng.rng, ROWS_MAX);

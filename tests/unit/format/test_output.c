@@ -125,11 +125,22 @@ static void documents_of_rows_and_columns(void **state)
           "{\n" META "\t\"data\":\n\t{\n\n\t},\n\n\t\"rows\": 0,\n\n" STATISTICS },
         { "JSONEachRowWithProgress",
           PROGRESS "{\"row\":{\"a\":1,\"b c\":\"x\"}}\n{\"row\":{\"a\":2,\"b c\":\"y\\\"\"}}\n", PROGRESS },
+        { "Markdown", "| a | b c |\n|-:|:-|\n| 1 | x |\n| 2 | y\" |\n", "| a | b c |\n|-:|:-|\n" },
+        { "SQLInsert", "INSERT INTO table (`a`, `b c`) VALUES (1, 'x'), (2, 'y\"');\n", ";\n" },
+        { "CustomSeparatedWithNamesAndTypes", "[\"a\"|\"b c\";\"UInt8\"|\"String\";1|\"x\";2|\"y\"\"\"]",
+          "[\"a\"|\"b c\";\"UInt8\"|\"String\"]" },
         { "JSONCompactEachRowWithProgress", PROGRESS "{\"row\":[1, \"x\"]}\n{\"row\":[2, \"y\\\"\"]}\n", PROGRESS },
     };
     struct output_info info = { .rows_read = 2, .bytes_read = 16 };
+    struct format_settings settings = *format_settings_default();
     struct block two, none;
     (void)state;
+    settings.format_custom_escaping_rule = 2; /* CSV */
+    settings.format_custom_field_delimiter = STR("|");
+    settings.format_custom_row_after_delimiter = STR_EMPTY;
+    settings.format_custom_row_between_delimiter = STR(";");
+    settings.format_custom_result_before_delimiter = STR("[");
+    settings.format_custom_result_after_delimiter = STR("]");
     block_init(&two, 2);
     a_column(&two, 0, "a", type_of_kind(TYPE_UINT8), "1", "2");
     a_column(&two, 1, "b c", type_of_kind(TYPE_STRING), "x", "y\"");
@@ -141,9 +152,9 @@ static void documents_of_rows_and_columns(void **state)
     }
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
         struct strbuf out = { 0 }, empty = { 0 };
-        assert_true(print(&two, cases[i].format, &info, format_settings_default(), &out));
+        assert_true(print(&two, cases[i].format, &info, &settings, &out));
         assert_string_equal(strbuf_cstr(&out), cases[i].two);
-        assert_true(print(&none, cases[i].format, &info, format_settings_default(), &empty));
+        assert_true(print(&none, cases[i].format, &info, &settings, &empty));
         assert_string_equal(strbuf_cstr(&empty), cases[i].none);
         strbuf_fini(&out);
         strbuf_fini(&empty);
