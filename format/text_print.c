@@ -140,6 +140,8 @@ static void print_float(const struct printer *p, const struct column *c, size_t 
     bool quote = json && (odd || (s->output_format_json_quote_64bit_floats && c->type->kind == TYPE_FLOAT64));
     if (quote)
         strbuf_add_char(p->out, '"');
+    if (json && isnan(value) && signbit(value)) /* its sign shows in JSON only */
+        strbuf_add_char(p->out, '-');
     if (c->type->kind == TYPE_FLOAT32)
         number_print_float(p->out, narrow);
     else
