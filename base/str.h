@@ -24,9 +24,31 @@ static inline struct str str_of(const char *text)
 {
     return text == NULL ? STR_EMPTY : str_make(text, strlen(text));
 }
+static inline uint64_t bytes_differ8(const char *a, const char *b)
+{
+    uint64_t x, y;
+    memcpy(&x, a, 8);
+    memcpy(&y, b, 8);
+    return x ^ y;
+}
+/* memcmp without a call for what is short, as most names and values are. */
+static inline bool bytes_eq(const char *a, const char *b, size_t len)
+{
+    if (len > 32)
+        return memcmp(a, b, len) == 0;
+    if (len >= 8) {
+        uint64_t differ = bytes_differ8(a, b) | bytes_differ8(a + len - 8, b + len - 8);
+        if (len > 16)
+            differ |= bytes_differ8(a + 8, b + 8) | bytes_differ8(a + len - 16, b + len - 16);
+        return differ == 0;
+    }
+    while (len > 0 && a[len - 1] == b[len - 1])
+        len--;
+    return len == 0;
+}
 static inline bool str_eq(struct str a, struct str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+    return a.len == b.len && bytes_eq(a.data, b.data, a.len);
 }
 static inline bool str_is(struct str a, const char *text)
 {

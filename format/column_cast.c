@@ -19,16 +19,6 @@ enum { CELL_BYTES_MAX = 32, ARENA_BYTES = 1024, ARENA_BYTES_MAX = 1 << 20, DAY_S
 
 /* ---- the same bytes ---- */
 
-static bool same_elements(const struct type *a, const struct type *b)
-{
-    if (a->enums_count != b->enums_count)
-        return false;
-    for (size_t i = 0; i < a->enums_count; i++)
-        if (a->enums[i].value != b->enums[i].value || !str_eq(a->enums[i].name, b->enums[i].name))
-            return false;
-    return true;
-}
-
 /* An unnamed tuple fits a named one, otherwise names must come in the same order. */
 static bool same_names(const struct type *a, const struct type *b)
 {
@@ -44,7 +34,7 @@ bool column_cast_is_copy(const struct type *a, const struct type *b)
 {
     bool ticks = a->kind == TYPE_DATETIME64 || a->kind == TYPE_DECIMAL;
     if (a->kind != b->kind || a->nullable != b->nullable || a->kind == TYPE_NOTHING ||
-        a->children_count != b->children_count || a->fixed_bytes != b->fixed_bytes || !same_elements(a, b) ||
+        a->children_count != b->children_count || a->fixed_bytes != b->fixed_bytes || !type_enums_eq(a, b) ||
         (ticks && (a->precision != b->precision || a->scale != b->scale)) || !same_names(a, b))
         return false;
     for (size_t i = 0; i < a->children_count; i++)
@@ -407,27 +397,6 @@ static bool cast_by_value(struct cast *cast, const struct column *src, size_t ro
 
 static bool cast_rows(struct cast *cast, const struct column *src, size_t from, size_t count, struct column *dst);
 
-/* Children first, then the row that holds them. */
-static bool cast_list(struct cast *cast, const struct column *src, size_t row, struct column *dst)
-{
-    size_t start = (size_t)column_start(src, row), size = (size_t)(src->offsets[row] - start);
-    const struct column *from = src->children;
-    struct column *to = dst->children;
-    size_t count = src->children_count;
-    if (src->children_count < dst->children_count) { /* Array(Tuple(k, v)) for a Map, or the other way */
-        count = from->children_count;
-        from = from->children;
-    } else if (src->children_count > dst->children_count)
-        to = to->children;
-    for (size_t i = 0; i < count; i++)
-        if (!cast_rows(cast, &from[i], start, size, &to[i]))
-            return false;
-    for (size_t i = 0; to != dst->children && i < size; i++)
-        column_push_row_end(&dst->children[0]);
-    column_push_row_end(dst);
-    return true;
-}
-
 /* Named tuples by name, where both have the same names; else by place. */
 static size_t tuple_place(const struct type *from, const struct type *to, size_t place)
 {
@@ -437,6 +406,28 @@ static size_t tuple_place(const struct type *from, const struct type *to, size_t
         if (str_eq(from->names[i], to->names[place]))
             return i;
     return place;
+}
+
+/* The fields of a Map's or Nested's elements stand beside each other, those of an Array(Tuple) below one another: where
+ * both meet, the tuple's are taken. */
+static bool is_spread(const struct type *list, const struct type *other)
+{
+    return list->kind == TYPE_ARRAY && other->kind != TYPE_ARRAY && list->children[0]->kind == TYPE_TUPLE;
+}
+
+/* Children first, then the row that holds them. */
+static bool cast_list(struct cast *cast, const struct column *src, size_t row, struct column *dst)
+{
+    size_t start = (size_t)column_start(src, row), size = (size_t)(src->offsets[row] - start);
+    const struct column *from = is_spread(src->type, dst->type) ? &src->children[0] : src;
+    struct column *to = is_spread(dst->type, src->type) ? &dst->children[0] : dst;
+    for (size_t i = 0; i < to->children_count; i++)
+        if (!cast_rows(cast, &from->children[tuple_place(from->type, to->type, i)], start, size, &to->children[i]))
+            return false;
+    for (size_t i = 0; to != dst && i < size; i++)
+        column_push_row_end(to);
+    column_push_row_end(dst);
+    return true;
 }
 
 /* The element of that name; elements without names are called by their number. */
@@ -488,16 +479,13 @@ static bool is_list(const struct type *type)
     return type->kind == TYPE_ARRAY || type->kind == TYPE_MAP || type->kind == TYPE_NESTED;
 }
 
-/* Lists of one or of two: Map(K, V), Array(Tuple(k K, v V)). */
+/* Lists of as many: Map(K, V), Nested(k K, v V), Array(Tuple(k K, v V)). */
 static bool lists_match(const struct type *from, const struct type *to)
 {
     if (!is_list(from) || !is_list(to))
         return false;
-    if (from->children_count == to->children_count)
-        return true;
-    const struct type *one = from->children_count == 1 ? from : to, *many = one == from ? to : from;
-    return one->kind == TYPE_ARRAY && one->children[0]->kind == TYPE_TUPLE &&
-           one->children[0]->children_count == many->children_count;
+    size_t here = (is_spread(from, to) ? from->children[0] : from)->children_count;
+    return here == (is_spread(to, from) ? to->children[0] : to)->children_count;
 }
 
 /* A NULL for a plain column is the zero of what it is, converted. *done: nothing is left to convert. */

@@ -16,7 +16,7 @@ struct parser {
     struct lexer lexer;
     struct arena *arena;
     const struct insert_param *params;
-    size_t params_count;
+    size_t params_count, params_taken; /* see param_find */
     struct insert_head *head;
     struct err *err;
 };
@@ -93,7 +93,7 @@ static bool take_identifier_param(struct parser *p, struct str *value)
     if (type.kind != TOKEN_WORD || !str_is(type.text, "Identifier"))
         return lexer_error(&p->lexer, type, "substitution type (identifier)", p->err);
     lexer_next(&p->lexer);
-    if (!take_symbol(p, "}") || !param_find(p->params, p->params_count, name, value, p->err))
+    if (!take_symbol(p, "}") || !param_find(p->params, p->params_count, name, &p->params_taken, value, p->err))
         return false;
     if (value->len == 0)
         return err_set(p->err, ERR_BAD_QUERY_PARAMETER,
@@ -295,7 +295,8 @@ static bool brace_value(struct parser *p, size_t open, struct str *value)
     bool substitution = is_name(name) && token_is_symbol(lexer_peek(&ahead), ":");
     if (substitution) {
         struct str param;
-        if (!token_value(p, name, &param) || !param_find(p->params, p->params_count, param, value, p->err))
+        if (!token_value(p, name, &param) ||
+            !param_find(p->params, p->params_count, param, &p->params_taken, value, p->err))
             return false;
         *value = arena_dup(p->arena, *value);
     }

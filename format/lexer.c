@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "format/text_scan.h"
 
 static bool is_digit(char c)
 {
@@ -17,17 +18,6 @@ static bool is_digit(char c)
 static bool is_word_byte(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_';
-}
-
-static int hex_value(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 /* The byte at `at`, or 0 past the end: a zero byte starts no token and ends none, so the two need no telling apart. */
@@ -154,10 +144,10 @@ static size_t digits_end(struct str query, size_t at, bool hex)
     size_t start = at;
     while (at < query.len) {
         char c = query.data[at];
-        bool digit = hex ? hex_value(c) >= 0 : is_digit(c);
+        bool digit = hex ? scan_hex(c) >= 0 : is_digit(c);
         if (!digit && c == '_' && at > start && query.data[at - 1] != '_') {
             char next = byte_at(query, at + 1);
-            digit = hex ? hex_value(next) >= 0 : is_digit(next);
+            digit = hex ? scan_hex(next) >= 0 : is_digit(next);
         }
         if (!digit)
             break;
@@ -182,7 +172,7 @@ static size_t number_end(struct str query, size_t at, enum token_kind *kind)
 {
     size_t start = at;
     char second = (char)(byte_at(query, at + 1) | 0x20);
-    bool hex = query.data[at] == '0' && second == 'x' && hex_value(byte_at(query, at + 2)) >= 0;
+    bool hex = query.data[at] == '0' && second == 'x' && scan_hex(byte_at(query, at + 2)) >= 0;
     bool binary = query.data[at] == '0' && second == 'b' && (byte_at(query, at + 2) | 1) == '1';
     at = digits_end(query, hex || binary ? at + 2 : at, hex);
     if (byte_at(query, at) == '.')
@@ -349,7 +339,7 @@ bool lexer_take_symbol(struct lexer *lexer, const char *symbol)
 /* A hex digit, or 0xff for any other byte, as the engine computes \xNN. */
 static unsigned unhex(char c)
 {
-    int value = hex_value(c);
+    int value = scan_hex(c);
     return value < 0 ? 0xffu : (unsigned)value;
 }
 
@@ -400,7 +390,7 @@ static bool unquote_digits(struct str digits, unsigned bits_each, struct strbuf 
     unsigned per_byte = 8 / bits_each, value = 0;
     size_t left = digits.len;
     for (size_t i = 0; i < digits.len; i++, left--) {
-        int digit = bits_each == 4 ? hex_value(digits.data[i]) : digits.data[i] - '0';
+        int digit = bits_each == 4 ? scan_hex(digits.data[i]) : digits.data[i] - '0';
         if (digit < 0 || digit >= 1 << bits_each)
             return false;
         value = (value << bits_each) | (unsigned)digit;

@@ -94,6 +94,34 @@ bool output_format_find(struct str name, const struct output_format **format, st
                    near.len > 0 ? ". Maybe you meant: ['" : "", STR_ARG(near), near.len > 0 ? "']" : "");
 }
 
+/* These promise valid UTF-8; the other JSON formats pass bytes on as they are. */
+static bool is_document(const struct entry *entry)
+{
+    return entry->write == output_json || entry->write == output_json_compact ||
+           entry->write == output_json_columns_metadata;
+}
+
+/* Each run of bytes that are no UTF-8 becomes one U+FFFD. */
+static void replace_bad_utf8(struct strbuf *out, size_t from)
+{
+    struct str text = str_from(strbuf_view(out), from);
+    if (!strbuf_ok(out) || text_is_utf8(text))
+        return;
+    struct strbuf valid = { .limit = out->limit };
+    strbuf_add(&valid, str_sub(strbuf_view(out), 0, from));
+    for (bool bad = false; text.len > 0;) {
+        size_t length = text_utf8_len(text);
+        if (length > 0)
+            strbuf_add(&valid, str_sub(text, 0, length));
+        else if (!bad)
+            strbuf_add_text(&valid, "\xEF\xBF\xBD");
+        bad = length == 0;
+        text = str_from(text, MAX(length, (size_t)1));
+    }
+    strbuf_fini(out);
+    *out = valid;
+}
+
 bool output_write(const struct output_format *format, const struct block *block, const struct output_info *info,
                   const struct format_settings *settings, struct strbuf *out, struct err *err)
 {
@@ -106,9 +134,12 @@ bool output_write(const struct output_format *format, const struct block *block,
                         .types = entry->types,
                         .strings = entry->strings,
                         .err = err };
+    size_t from = strbuf_view(out).len;
     entry->write(&o);
     if (o.failed)
         return false;
+    if (is_document(entry))
+        replace_bad_utf8(out, from);
     return strbuf_ok(out) ||
            err_set(err, ERR_TOO_MANY_ROWS_OR_BYTES, "Limit for result exceeded, max bytes: %zu (the answer as %s)",
                    out->limit, entry->format.name);

@@ -67,34 +67,46 @@ static void pretty_close(const struct output *o, bool empty, size_t depth, char 
     strbuf_add_char(o->out, mark);
 }
 
-static void pretty_fields(const struct output *o, const struct column *c, size_t row, size_t depth)
+/* The children of c at a row; an object where they have names. */
+static void pretty_fields(const struct output *o, const struct column *c, const struct str *names, size_t row,
+                          size_t depth)
 {
-    bool object = c->type->names != NULL && o->settings->output_format_json_named_tuples_as_objects;
+    bool object = names != NULL && o->settings->output_format_json_named_tuples_as_objects;
     strbuf_add_char(o->out, object ? '{' : '[');
     for (size_t i = 0; i < c->children_count; i++) {
         pretty_open(o, i == 0, depth + 1);
         if (object)
-            pretty_name(o, c->type->names[i]);
+            pretty_name(o, names[i]);
         pretty_value(o, &c->children[i], row, depth + 1);
     }
     pretty_close(o, c->children_count == 0, depth, object ? '}' : ']');
+}
+
+/* The elements of a Nested, and of a Map as an array of tuples. */
+static void pretty_tuples(const struct output *o, const struct column *c, const struct str *names, size_t row,
+                          size_t depth)
+{
+    uint64_t from = column_start(c, row), to = c->offsets[row];
+    strbuf_add_char(o->out, '[');
+    for (uint64_t i = from; i < to; i++) {
+        pretty_open(o, i == from, depth + 1);
+        pretty_fields(o, c, names, (size_t)i, depth + 1);
+    }
+    pretty_close(o, from == to, depth, ']');
 }
 
 /* Arrays of plain values stay on one line. */
 static void pretty_array(const struct output *o, const struct column *c, size_t row, size_t depth)
 {
     uint64_t from = column_start(c, row), to = c->offsets[row];
-    if (c->type->kind == TYPE_ARRAY && !is_compound(c->children[0].type)) {
+    if (!is_compound(c->children[0].type)) {
         text_value_print(c, row, TEXT_JSON, o->settings, o->out);
         return;
     }
     strbuf_add_char(o->out, '[');
     for (uint64_t i = from; i < to; i++) {
         pretty_open(o, i == from, depth + 1);
-        if (c->type->kind == TYPE_NESTED)
-            pretty_fields(o, c, (size_t)i, depth + 1);
-        else
-            pretty_value(o, &c->children[0], (size_t)i, depth + 1);
+        pretty_value(o, &c->children[0], (size_t)i, depth + 1);
     }
     pretty_close(o, from == to, depth, ']');
 }
@@ -102,10 +114,6 @@ static void pretty_array(const struct output *o, const struct column *c, size_t 
 static void pretty_map(const struct output *o, const struct column *c, size_t row, size_t depth)
 {
     uint64_t from = column_start(c, row), to = c->offsets[row];
-    if (o->settings->output_format_json_map_as_array_of_tuples) {
-        text_value_print(c, row, TEXT_JSON, o->settings, o->out);
-        return;
-    }
     strbuf_add_char(o->out, '{');
     for (uint64_t i = from; i < to; i++) {
         struct strbuf key = { 0 };
@@ -120,14 +128,19 @@ static void pretty_map(const struct output *o, const struct column *c, size_t ro
 
 static void pretty_value(const struct output *o, const struct column *c, size_t row, size_t depth)
 {
+    static const struct str pair[] = { { "keys", 4 }, { "values", 6 } };
     if (column_is_null(c, row) || !is_compound(c->type))
         text_value_print(c, row, TEXT_JSON, o->settings, o->out);
     else if (c->type->kind == TYPE_TUPLE)
-        pretty_fields(o, c, row, depth);
-    else if (c->type->kind == TYPE_MAP)
-        pretty_map(o, c, row, depth);
-    else
+        pretty_fields(o, c, c->type->names, row, depth);
+    else if (c->type->kind == TYPE_NESTED)
+        pretty_tuples(o, c, c->type->names, row, depth);
+    else if (c->type->kind == TYPE_ARRAY)
         pretty_array(o, c, row, depth);
+    else if (o->settings->output_format_json_map_as_array_of_tuples)
+        pretty_tuples(o, c, pair, row, depth);
+    else
+        pretty_map(o, c, row, depth);
 }
 
 /* ---- JSON, JSONCompact ---- */

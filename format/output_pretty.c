@@ -6,18 +6,44 @@
 
 #include "base/text.h"
 #include "format/output_impl.h"
+#include "format/text_number.h"
 
 static bool is_number(const struct type *type)
 {
     return type->kind <= TYPE_FLOAT64 || type->kind == TYPE_DECIMAL;
 }
 
-/* Columns on a terminal, near enough: characters that are not continuation bytes. */
+struct code_range {
+    uint32_t from, to;
+};
+
+static bool is_among(uint32_t code, const struct code_range *ranges, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (code >= ranges[i].from && code <= ranges[i].to)
+            return true;
+    return false;
+}
+
+/* Columns on a terminal, near enough: two for what East Asia writes, none for marks upon others and bytes that are no
+ * UTF-8. */
 static size_t width_of(struct str s)
 {
+    static const struct code_range wide[] = { { 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf },
+                                              { 0xac00, 0xd7a3 }, { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f },
+                                              { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 }, { 0x20000, 0x3fffd } };
+    static const struct code_range none[] = { { 0x300, 0x36f }, { 0x200b, 0x200f }, { 0xfe00, 0xfe0f } };
+    static const uint8_t lead_bits[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
     size_t width = 0;
-    for (size_t i = 0; i < s.len; i++)
-        width += ((unsigned char)s.data[i] & 0xc0) != 0x80;
+    while (s.len > 0) {
+        size_t length = text_utf8_len(s);
+        uint32_t code = (unsigned char)s.data[0] & lead_bits[length];
+        for (size_t i = 1; i < length; i++)
+            code = code << 6 | ((unsigned char)s.data[i] & 0x3f);
+        if (length > 0 && !is_among(code, none, ARRAY_COUNT(none)))
+            width += is_among(code, wide, ARRAY_COUNT(wide)) ? 2 : 1;
+        s = str_from(s, MAX(length, (size_t)1));
+    }
     return width;
 }
 
@@ -33,7 +59,7 @@ static size_t number_width(size_t rows)
     return (size_t)snprintf(text, sizeof text, "%zu", rows);
 }
 
-/* " -- 12.35 million" after a single large number. */
+/* " -- 12.35 million" after a single large number; those that could be an identifier of 64 bits are left alone. */
 static void add_tip(const struct output *o, size_t column, size_t row)
 {
     static const char *const names[] = { "",
@@ -47,7 +73,17 @@ static void add_tip(const struct output *o, size_t column, size_t row)
                                          " septillion",
                                          " octillion",
                                          " nonillion",
-                                         " decillion" };
+                                         " decillion",
+                                         " undecillion",
+                                         " duodecillion",
+                                         " tredecillion",
+                                         " quattuordecillion",
+                                         " quindecillion",
+                                         " sexdecillion",
+                                         " septendecillion",
+                                         " octodecillion",
+                                         " novemdecillion",
+                                         " vigintillion" };
     const struct column *c = &o->block->columns[column];
     struct strbuf text = { 0 };
     double value = 0;
@@ -56,7 +92,7 @@ static void add_tip(const struct output *o, size_t column, size_t row)
     text_value_print(c, row, TEXT_PLAIN, o->settings, &text);
     bool number = str_to_double(strbuf_view(&text), &value);
     strbuf_fini(&text);
-    bool told = fabs(value) > 1e6 && !(fabs(value) >= 1e18 && fabs(value) < 1e20) && fabs(value) < 1e36;
+    bool told = fabs(value) > 1e6 && !(fabs(value) > 1e17 && fabs(value) <= 0x1p64);
     if (!number || !isfinite(value) || !told)
         return;
     size_t unit = 0;
@@ -64,7 +100,12 @@ static void add_tip(const struct output *o, size_t column, size_t row)
         value /= 1000;
         unit++;
     }
-    strbuf_addf(o->out, " -- %.2f%s", value, names[unit]);
+    strbuf_add_text(o->out, " -- ");
+    if (fabs(value) < 1e60) /* as many digits as the engine prints of a fixed number */
+        strbuf_addf(o->out, "%.2f", value);
+    else
+        number_print_double(o->out, value);
+    strbuf_add_text(o->out, names[unit]);
 }
 
 void output_vertical(struct output *o)
@@ -92,6 +133,8 @@ void output_vertical(struct output *o)
 
 /* ---- tables ---- */
 
+enum { PAD_MAX = 250, FOOTER_ROWS = 50 };
+
 struct cells { /* every value as text, and the width of every column */
     struct str *at;
     size_t *widths;
@@ -99,20 +142,25 @@ struct cells { /* every value as text, and the width of every column */
     struct arena *arena;
 };
 
-static struct str cell_text(struct cells *cells, const struct output *o, size_t column, size_t row)
+/* What stands at the edges of a table's rows. */
+struct frame {
+    const char *left, *between, *right;
+};
+static const struct frame box = { " │", "│", "│" }, space = { " ", " ", "" };
+
+static bool aligns_right(const struct type *type)
 {
-    struct strbuf text = { 0 }, shown = { 0 };
-    output_plain(o, column, row, &text);
-    struct str s = strbuf_view(&text);
-    for (size_t i = 0; i < s.len; i++) /* a line break would tear the table */
-        if (s.data[i] == '\n')
-            strbuf_add_text(&shown, "\\n");
-        else
-            strbuf_add_char(&shown, s.data[i]);
-    struct str kept = arena_dup(cells->arena, strbuf_view(&shown));
-    strbuf_fini(&text);
-    strbuf_fini(&shown);
-    return kept;
+    return is_number(type) || (type->kind >= TYPE_DATE && type->kind <= TYPE_DATETIME64);
+}
+
+/* Of the widest of its lines. */
+static size_t width_of_lines(struct str text)
+{
+    size_t width = 0;
+    struct str line;
+    while (str_cut(&text, '\n', &line))
+        width = MAX(width, width_of(line));
+    return width;
 }
 
 static void cells_init(struct cells *cells, const struct output *o)
@@ -120,16 +168,19 @@ static void cells_init(struct cells *cells, const struct output *o)
     const struct block *b = o->block;
     cells->arena = arena_new(4096);
     cells->columns = b->columns_count;
-    cells->rows = MIN(b->rows, 10000); /* as many as the engine's pretty formats show */
+    cells->rows = b->rows;
     cells->at = ARENA_ARRAY(cells->arena, struct str, cells->columns * cells->rows + 1);
     cells->widths = ARENA_ARRAY(cells->arena, size_t, cells->columns + 1);
     for (size_t c = 0; c < cells->columns; c++) {
-        cells->widths[c] = width_of(b->names[c]);
+        size_t width = width_of(b->names[c]);
         for (size_t row = 0; row < cells->rows; row++) {
-            struct str text = cell_text(cells, o, c, row);
-            cells->at[row * cells->columns + c] = text;
-            cells->widths[c] = MAX(cells->widths[c], width_of(text));
+            struct strbuf text = { 0 };
+            output_plain(o, c, row, &text);
+            cells->at[row * cells->columns + c] = arena_dup(cells->arena, strbuf_view(&text));
+            width = MAX(width, width_of_lines(strbuf_view(&text)));
+            strbuf_fini(&text);
         }
+        cells->widths[c] = MIN(width, (size_t)PAD_MAX);
     }
 }
 
@@ -157,18 +208,39 @@ static void rule(const struct output *o, const struct cells *cells, size_t margi
     strbuf_add_char(o->out, '\n');
 }
 
-static void table_row(const struct output *o, const struct cells *cells, size_t row, size_t digits)
+/* The next line of each of a row's cells; marks say where a cell goes on. True: there is another line. */
+static bool row_line(const struct output *o, const struct cells *cells, const struct frame *frame, struct str *rests,
+                     bool first)
 {
-    strbuf_addf(o->out, "%*zu. ", (int)digits, row + 1);
+    bool more = false;
     for (size_t c = 0; c < cells->columns; c++) {
-        strbuf_add_text(o->out, "│ ");
-        pad(o, cells->at[row * cells->columns + c], cells->widths[c], is_number(o->block->columns[c].type), " ");
-        strbuf_add_char(o->out, ' ');
+        struct str line = STR_EMPTY;
+        bool some = first || rests[c].len > 0, newline = str_find_char(rests[c], '\n') != STR_NONE;
+        (void)str_cut(&rests[c], '\n', &line);
+        strbuf_add_text(o->out, c == 0 ? frame->left : frame->between);
+        strbuf_add_text(o->out, some && !first ? "↳" : " ");
+        pad(o, line, cells->widths[c], aligns_right(o->block->columns[c].type), " ");
+        strbuf_add_text(o->out, newline ? "↴" : " ");
+        more |= rests[c].len > 0;
     }
-    strbuf_add_text(o->out, "│");
-    if (o->block->rows == 1 && cells->columns == 1)
-        add_tip(o, 0, row);
-    strbuf_add_char(o->out, '\n');
+    strbuf_add_text(o->out, frame->right);
+    return more;
+}
+
+static void table_row(const struct output *o, const struct cells *cells, const struct frame *frame, size_t row,
+                      size_t digits)
+{
+    struct str *rests = &cells->at[row * cells->columns];
+    strbuf_addf(o->out, "%*zu.", (int)digits, row + 1);
+    for (bool first = true;; first = false) {
+        bool more = row_line(o, cells, frame, rests, first);
+        if (first && o->block->rows == 1 && cells->columns == 1)
+            add_tip(o, 0, row);
+        strbuf_add_char(o->out, '\n');
+        if (!more)
+            return;
+        repeat(o->out, " ", digits + 1);
+    }
 }
 
 /* The engine shows a wide table of few rows as Vertical. */
@@ -192,24 +264,15 @@ static bool begin(struct output *o, struct cells *cells)
     return false;
 }
 
-static void end(struct output *o, struct cells *cells)
-{
-    if (cells->arena != NULL && cells->rows < o->block->rows)
-        strbuf_add_text(o->out, "  Showed first 10000.\n");
-    arena_free(cells->arena);
-}
-
-static void head_row(const struct output *o, const struct cells *cells, size_t margin, const char *bar)
+static void head_row(const struct output *o, const struct cells *cells, size_t margin)
 {
     repeat(o->out, " ", margin);
     for (size_t c = 0; c < cells->columns; c++) {
-        strbuf_add_text(o->out, bar);
-        strbuf_add_char(o->out, ' ');
-        pad(o, o->block->names[c], cells->widths[c], is_number(o->block->columns[c].type), " ");
+        strbuf_add_text(o->out, "┃ ");
+        pad(o, o->block->names[c], cells->widths[c], aligns_right(o->block->columns[c].type), " ");
         strbuf_add_char(o->out, ' ');
     }
-    strbuf_add_text(o->out, bar);
-    strbuf_add_char(o->out, '\n');
+    strbuf_add_text(o->out, "┃\n");
 }
 
 void output_pretty(struct output *o)
@@ -218,16 +281,37 @@ void output_pretty(struct output *o)
     if (begin(o, &cells)) {
         size_t digits = number_width(cells.rows), margin = digits + 2;
         rule(o, &cells, margin, "┏", "━", "┳", "┓");
-        head_row(o, &cells, margin, "┃");
+        head_row(o, &cells, margin);
         rule(o, &cells, margin, "┡", "━", "╇", "┩");
         for (size_t row = 0; row < cells.rows && strbuf_ok(o->out); row++) {
             if (row > 0)
                 rule(o, &cells, margin, "├", "─", "┼", "┤");
-            table_row(o, &cells, row, digits);
+            table_row(o, &cells, &box, row, digits);
         }
-        rule(o, &cells, margin, "└", "─", "┴", "┘");
+        if (cells.rows >= FOOTER_ROWS) {
+            rule(o, &cells, margin, "┢", "━", "╈", "┪");
+            head_row(o, &cells, margin);
+            rule(o, &cells, margin, "┗", "━", "┻", "┛");
+        } else {
+            rule(o, &cells, margin, "└", "─", "┴", "┘");
+        }
     }
-    end(o, &cells);
+    arena_free(cells.arena);
+}
+
+/* The names as a part of the frame. */
+static void name_rule(const struct output *o, const struct cells *cells, size_t margin, const char *left,
+                      const char *between, const char *right)
+{
+    repeat(o->out, " ", margin);
+    for (size_t c = 0; c < cells->columns; c++) {
+        strbuf_add_text(o->out, c == 0 ? left : between);
+        strbuf_add_text(o->out, "─");
+        pad(o, o->block->names[c], cells->widths[c], aligns_right(o->block->columns[c].type), "─");
+        strbuf_add_text(o->out, "─");
+    }
+    strbuf_add_text(o->out, right);
+    strbuf_add_char(o->out, '\n');
 }
 
 void output_pretty_compact(struct output *o)
@@ -235,18 +319,25 @@ void output_pretty_compact(struct output *o)
     struct cells cells;
     if (begin(o, &cells)) {
         size_t digits = number_width(cells.rows), margin = digits + 2;
-        repeat(o->out, " ", margin);
-        for (size_t c = 0; c < cells.columns; c++) {
-            strbuf_add_text(o->out, c == 0 ? "┌─" : "┬─");
-            pad(o, o->block->names[c], cells.widths[c], is_number(o->block->columns[c].type), "─");
-            strbuf_add_text(o->out, "─");
-        }
-        strbuf_add_text(o->out, "┐\n");
+        name_rule(o, &cells, margin, "┌", "┬", "┐");
         for (size_t row = 0; row < cells.rows && strbuf_ok(o->out); row++)
-            table_row(o, &cells, row, digits);
-        rule(o, &cells, margin, "└", "─", "┴", "┘");
+            table_row(o, &cells, &box, row, digits);
+        if (cells.rows >= FOOTER_ROWS)
+            name_rule(o, &cells, margin, "└", "┴", "┘");
+        else
+            rule(o, &cells, margin, "└", "─", "┴", "┘");
     }
-    end(o, &cells);
+    arena_free(cells.arena);
+}
+
+static void name_line(const struct output *o, const struct cells *cells, size_t digits)
+{
+    repeat(o->out, " ", digits + 1);
+    for (size_t c = 0; c < cells->columns; c++) {
+        repeat(o->out, " ", c == 0 ? 2 : 3);
+        pad(o, o->block->names[c], cells->widths[c], aligns_right(o->block->columns[c].type), " ");
+    }
+    strbuf_add_text(o->out, "\n\n");
 }
 
 void output_pretty_space(struct output *o)
@@ -254,23 +345,13 @@ void output_pretty_space(struct output *o)
     struct cells cells;
     if (begin(o, &cells)) {
         size_t digits = number_width(cells.rows);
-        repeat(o->out, " ", digits + 1);
-        for (size_t c = 0; c < cells.columns; c++) {
-            repeat(o->out, " ", c == 0 ? 2 : 3);
-            pad(o, o->block->names[c], cells.widths[c], is_number(o->block->columns[c].type), " ");
-        }
-        strbuf_add_text(o->out, "\n\n");
-        for (size_t row = 0; row < cells.rows && strbuf_ok(o->out); row++) {
-            strbuf_addf(o->out, "%*zu.", (int)digits, row + 1);
-            for (size_t c = 0; c < cells.columns; c++) {
-                repeat(o->out, " ", c == 0 ? 2 : 3);
-                pad(o, cells.at[row * cells.columns + c], cells.widths[c], is_number(o->block->columns[c].type), " ");
-            }
-            strbuf_add_char(o->out, ' ');
-            if (o->block->rows == 1 && cells.columns == 1)
-                add_tip(o, 0, row);
+        name_line(o, &cells, digits);
+        for (size_t row = 0; row < cells.rows && strbuf_ok(o->out); row++)
+            table_row(o, &cells, &space, row, digits);
+        if (cells.rows >= FOOTER_ROWS) {
             strbuf_add_char(o->out, '\n');
+            name_line(o, &cells, digits);
         }
     }
-    end(o, &cells);
+    arena_free(cells.arena);
 }

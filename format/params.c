@@ -6,14 +6,19 @@
 #include "format/text_value.h"
 #include "format/type.h"
 
-enum { SHOWN_MAX = 60 };
+enum { SHOWN_MAX = 60, TAKEN_MAX = 16 << 20 };
 
-bool param_find(const struct insert_param *params, size_t count, struct str name, struct str *text, struct err *err)
+bool param_find(const struct insert_param *params, size_t count, struct str name, size_t *taken, struct str *text,
+                struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         if (!str_eq(params[i].name, name))
             continue;
         *text = params[i].value;
+        if (text->len > TAKEN_MAX - *taken)
+            return err_set(err, ERR_TOO_LARGE_STRING_SIZE, "The values of query parameters are more than %d bytes",
+                           (int)TAKEN_MAX);
+        *taken += text->len;
         return true;
     }
     return err_set(err, ERR_UNKNOWN_QUERY_PARAMETER, "Substitution `" STR_FMT "` is not set",
@@ -63,12 +68,12 @@ static void add_constant(const struct column *column, struct strbuf *out)
 }
 
 static bool substitute(struct str name, struct str type_text, const struct insert_param *params, size_t count,
-                       struct arena *arena, struct strbuf *out, struct err *err)
+                       size_t *taken, struct arena *arena, struct strbuf *out, struct err *err)
 {
     struct str text;
     const struct type *type;
     struct column column;
-    if (!param_find(params, count, name, &text, err))
+    if (!param_find(params, count, name, taken, &text, err))
         return false;
     if (str_is(type_text, "Identifier")) {
         lexer_print_name(out, text);
@@ -92,7 +97,7 @@ bool params_into_text(struct str text, const struct insert_param *params, size_t
         return true;
     struct strbuf filled = { 0 };
     struct lexer lexer;
-    size_t copied = 0;
+    size_t copied = 0, taken = 0;
     bool ok = true;
     lexer_init(&lexer, text);
     for (struct token token = lexer_next(&lexer); ok && token.kind != TOKEN_END && token.kind != TOKEN_ERROR;
@@ -102,7 +107,7 @@ bool params_into_text(struct str text, const struct insert_param *params, size_t
             continue; /* nonsense is told by whoever reads the values */
         strbuf_add(&filled, str_sub(text, copied, token.offset - copied));
         copied = lexer.at;
-        ok = substitute(name, type_text, params, count, arena, &filled, err);
+        ok = substitute(name, type_text, params, count, &taken, arena, &filled, err);
     }
     strbuf_add(&filled, str_from(text, copied));
     if (ok && copied > 0)

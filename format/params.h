@@ -12,9 +12,10 @@
 #include "format/block.h"
 #include "format/insert_head.h"
 
-/* The one of that name. Errors: UNKNOWN_QUERY_PARAMETER. */
-must_use bool param_find(const struct insert_param *params, size_t count, struct str name, struct str *text,
-                         struct err *err);
+/* The one of that name. A short text can name a long value any number of times, so *taken, 0 at first, counts what one
+ * text has found: 16 MiB at most. Errors: UNKNOWN_QUERY_PARAMETER, TOO_LARGE_STRING_SIZE. */
+must_use bool param_find(const struct insert_param *params, size_t count, struct str name, size_t *taken,
+                         struct str *text, struct err *err);
 /* Fills an initialised column of the type with one cell. Errors: BAD_QUERY_PARAMETER, CANNOT_PARSE_DATE,
  * CANNOT_PARSE_DATETIME. */
 must_use bool param_read(struct str name, struct str text, struct column *column, struct err *err);

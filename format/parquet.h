@@ -92,6 +92,10 @@ struct parquet_file;
  * encrypted ones. The opened file does not change: any number of threads may read it at once, if the callback can. */
 must_use bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
                            struct err *err);
+/* The same for the file that writer has just written: nothing of it is believed, but its types need not be read again
+ * where it says of them what the writer said. */
+must_use bool parquet_open_written(parquet_read_fn *read, void *context, uint64_t file_bytes,
+                                   const struct parquet_writer *writer, struct parquet_file **file, struct err *err);
 /* The same for a file of any writer: its columns have the types that ClickHouse infers for them (parquet_infer.c),
  * their bounds are not known. NULL lists and maps are read as empty ones, NULL groups as tuples of NULLs. */
 must_use bool parquet_open_foreign(parquet_read_fn *read, void *context, uint64_t file_bytes,

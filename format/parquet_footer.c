@@ -352,15 +352,12 @@ static void add_member(struct strbuf *json, const char *name, struct str text)
     text_add_json_quoted(json, text);
 }
 
-/* {"profile":"lake","version":1,"columns":[{"name":"ts","type":"DateTime64(3)","id":1,...}, ...]} */
-static void schema_json(const struct pq_written_file *file, struct strbuf *json)
+void pq_schema_json(const struct schema *schema, enum parquet_profile profile, struct strbuf *json)
 {
     static const char *const profiles[] = {
         [PARQUET_LAKE] = "lake", [PARQUET_NATIVE] = "native", [PARQUET_ANSWER] = "answer"
     };
-    const struct schema *schema = file->schema;
-    strbuf_addf(json, "{\"profile\":\"%s\",\"version\":%u,\"columns\":[", profiles[file->options->profile],
-                schema->version);
+    strbuf_addf(json, "{\"profile\":\"%s\",\"version\":%u,\"columns\":[", profiles[profile], schema->version);
     for (size_t i = 0; i < schema->columns_count; i++) {
         const struct schema_column *c = &schema->columns[i];
         strbuf_add_text(json, i == 0 ? "{\"name\":" : ",{\"name\":");
@@ -387,15 +384,12 @@ static void write_kv(struct thrift_writer *w, struct str key, struct str value)
 static size_t write_metadata(struct thrift_writer *w, const struct pq_written_file *file, const struct parquet_kv *kv,
                              size_t kv_count)
 {
-    struct strbuf json = { 0 };
-    schema_json(file, &json);
     thrift_list(w, 5, THRIFT_STRUCT, kv_count + 3);
     for (size_t i = 0; i < kv_count; i++)
         write_kv(w, kv[i].key, kv[i].value);
-    write_kv(w, STR("sluice.schema"), strbuf_view(&json));
+    write_kv(w, STR("sluice.schema"), file->schema_text);
     write_kv(w, STR("sluice.format"), STR("1"));
     write_kv(w, STR("sluice.check"), STR("00000000000000000000000000000000"));
-    strbuf_fini(&json);
     return w->out->len - PQ_CHECK_DIGITS - 1; /* the struct's end follows the digits */
 }
 

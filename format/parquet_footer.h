@@ -16,6 +16,7 @@ struct pq_written_group {
 };
 struct pq_written_file {
     struct schema *schema;
+    struct str schema_text; /* pq_schema_json() of it */
     const struct parquet_options *options;
     const struct pq_schema *tree;
     const bool *bad_utf8; /* by leaf: loses its STRING annotation */
@@ -24,6 +25,8 @@ struct pq_written_file {
     uint64_t rows;
 };
 
+/* sluice.schema: {"profile":"lake","version":1,"columns":[{"name":"ts","type":"DateTime64(3)","id":1,...}, ...]} */
+void pq_schema_json(const struct schema *schema, enum parquet_profile profile, struct strbuf *json);
 /* Appends ColumnIndex and OffsetIndex where they are worth it and notes where they are. out begins at file offset
  * start. */
 void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbuf *out);

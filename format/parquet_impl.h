@@ -170,4 +170,11 @@ const struct column *pq_leaf_column(const struct pq_leaf *leaf, const struct col
 
 /* Name of an encoding, for errors. */
 const char *pq_encoding_name(int encoding);
+/* A schema, its sluice.schema, and the profile that this names. Lent by a writer. */
+struct pq_known_schema {
+    struct str text;
+    enum parquet_profile profile;
+    struct schema *schema;
+};
+struct pq_known_schema pq_writer_schema(const struct parquet_writer *w);
 #endif

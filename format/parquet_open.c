@@ -157,7 +157,9 @@ static bool read_columns(const json_t *json, struct parquet_file *file, struct e
     return true;
 }
 
-static bool read_schema(struct parquet_file *file, enum parquet_profile *profile, struct err *err)
+/* known: NULL, or what it will very likely be. */
+static bool read_schema(struct parquet_file *file, const struct pq_known_schema *known, enum parquet_profile *profile,
+                        struct err *err)
 {
     struct str text = parquet_metadata(file, STR("sluice.schema"));
     if (text.len == 0)
@@ -166,6 +168,11 @@ static bool read_schema(struct parquet_file *file, enum parquet_profile *profile
         return damaged(err, "its sluice.check is missing");
     if (!str_is(parquet_metadata(file, STR("sluice.format")), "1"))
         return err_set(err, ERR_NOT_IMPLEMENTED, "Parquet file: written by a newer sluice (sluice.format is not 1)");
+    if (known != NULL && str_eq(text, known->text)) {
+        file->schema = schema_ref(known->schema);
+        *profile = known->profile;
+        return true;
+    }
     json_error_t why;
     json_t *json = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, &why);
     bool ok = false;
@@ -260,11 +267,11 @@ static struct parquet_file *file_new(parquet_read_fn *read, void *context, uint6
     return file;
 }
 
-static bool open_own(struct parquet_file *file, struct err *err)
+static bool open_own(struct parquet_file *file, const struct pq_known_schema *known, struct err *err)
 {
     enum parquet_profile profile = PARQUET_LAKE;
     if (!read_footer(file, err) || !pq_meta_parse(file->footer, file->footer_offset, file->arena, &file->meta, err) ||
-        !check_footer(file, err) || !read_schema(file, &profile, err))
+        !check_footer(file, err) || !read_schema(file, known, &profile, err))
         return false;
     if (!pq_schema_build(file->schema, profile, file->arena, &file->tree, err))
         return err_set(err, ERR_CORRUPTED_DATA, "Parquet file: sluice.schema holds what cannot be stored");
@@ -283,27 +290,34 @@ static bool open_foreign(struct parquet_file *file, struct err *err)
            check_counts(file, err);
 }
 
-static bool open_file(struct parquet_file *file, bool (*read_head)(struct parquet_file *, struct err *),
-                      struct parquet_file **out, struct err *err)
+static bool opened(struct parquet_file *file, bool ok, struct parquet_file **out)
 {
-    if (!read_head(file, err)) {
+    if (ok)
+        *out = file;
+    else
         parquet_close(file);
-        return false;
-    }
-    *out = file;
-    return true;
+    return ok;
 }
 
-bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
-                  struct err *err)
+bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **out, struct err *err)
 {
-    return open_file(file_new(read, context, file_bytes), open_own, file, err);
+    struct parquet_file *file = file_new(read, context, file_bytes);
+    return opened(file, open_own(file, NULL, err), out);
 }
 
-bool parquet_open_foreign(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **file,
+bool parquet_open_written(parquet_read_fn *read, void *context, uint64_t file_bytes,
+                          const struct parquet_writer *writer, struct parquet_file **out, struct err *err)
+{
+    struct parquet_file *file = file_new(read, context, file_bytes);
+    struct pq_known_schema known = pq_writer_schema(writer);
+    return opened(file, open_own(file, &known, err), out);
+}
+
+bool parquet_open_foreign(parquet_read_fn *read, void *context, uint64_t file_bytes, struct parquet_file **out,
                           struct err *err)
 {
-    return open_file(file_new(read, context, file_bytes), open_foreign, file, err);
+    struct parquet_file *file = file_new(read, context, file_bytes);
+    return opened(file, open_foreign(file, err), out);
 }
 
 void parquet_close(struct parquet_file *file)

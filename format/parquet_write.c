@@ -9,6 +9,7 @@ enum { WRITE_BYTES = 256 << 10 }; /* encoded bytes go out in pieces of about thi
 
 struct parquet_writer {
     struct schema *schema;
+    struct strbuf schema_text;
     struct parquet_options options;
     parquet_write_fn *write;
     void *context;
@@ -69,6 +70,7 @@ struct parquet_writer *parquet_writer_new(struct schema *schema, const struct pa
         column_init(&w->pending.columns[i], schema->columns[i].type);
         w->pending.names[i] = schema->columns[i].name;
     }
+    pq_schema_json(schema, options->profile, &w->schema_text);
     strbuf_add_text(&w->out, "PAR1");
     return w;
 }
@@ -79,6 +81,7 @@ void parquet_writer_free(struct parquet_writer *w)
         return;
     block_fini(&w->pending);
     strbuf_fini(&w->out);
+    strbuf_fini(&w->schema_text);
     hash64_stream_free(w->hash);
     arena_free(w->arena);
     schema_unref(w->schema);
@@ -224,6 +227,7 @@ bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv
     if (!usable(w, err) || !write_pending(w, err))
         return false;
     struct pq_written_file file = { .schema = w->schema,
+                                    .schema_text = strbuf_view(&w->schema_text),
                                     .options = &w->options,
                                     .tree = &w->tree,
                                     .bad_utf8 = w->bad_utf8,
@@ -253,4 +257,9 @@ bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv
     strbuf_clear(&w->out);
     w->finished = true;
     return true;
+}
+
+struct pq_known_schema pq_writer_schema(const struct parquet_writer *w)
+{
+    return (struct pq_known_schema){ strbuf_view(&w->schema_text), w->options.profile, w->schema };
 }

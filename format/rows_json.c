@@ -170,25 +170,6 @@ bool json_name(struct row_parser *p, struct str *name)
 
 static bool read_object(struct row_parser *p, size_t prefix_len);
 
-/* memcmp for keys, which are short: without a call. */
-static inline bool same_bytes(const char *a, const char *b, size_t len)
-{
-    uint64_t x, y;
-    if (len > 16)
-        return memcmp(a, b, len) == 0;
-    if (len < 8) {
-        while (len > 0 && a[len - 1] == b[len - 1])
-            len--;
-        return len == 0;
-    }
-    memcpy(&x, a, 8);
-    memcpy(&y, b, 8);
-    uint64_t differ = x ^ y;
-    memcpy(&x, a + len - 8, 8);
-    memcpy(&y, b + len - 8, 8);
-    return (differ | (x ^ y)) == 0;
-}
-
 /* The key that stood here in the row before, and a value in plain spelling: nearly every member of nearly every row.
  * False: nothing was taken. */
 static bool read_expected(struct row_parser *p, size_t place)
@@ -197,8 +178,8 @@ static bool read_expected(struct row_parser *p, size_t place)
     const char *at = p->r.at, *end = p->r.end;
     size_t len = key->name.len;
     if (key->name.data == NULL || key->column < 0 || p->state[key->column] != CELL_OMITTED ||
-        (size_t)(end - at) < len + 4 || at[0] != '"' || !same_bytes(at + 1, key->name.data, len) ||
-        at[len + 1] != '"' || at[len + 2] != ':')
+        (size_t)(end - at) < len + 4 || at[0] != '"' || !bytes_eq(at + 1, key->name.data, len) || at[len + 1] != '"' ||
+        at[len + 2] != ':')
         return false;
     at = scan_skip_blanks(at + len + 3, end);
     at = json_fast_value(at, end, &p->block->columns[key->column]);

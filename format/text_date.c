@@ -12,28 +12,9 @@
 #include <string.h>
 
 #include "base/must.h"
+#include "format/text_number.h"
 
 enum { DAY = 86400, DAYS_0000 = -719528, DAYS_9999 = 2932896 }; /* 0000-01-01, 9999-12-31 */
-
-static const int64_t pow10_i64[] = { 1,
-                                     10,
-                                     100,
-                                     1000,
-                                     10000,
-                                     100000,
-                                     1000000,
-                                     10000000,
-                                     100000000,
-                                     1000000000,
-                                     10000000000,
-                                     100000000000,
-                                     1000000000000,
-                                     10000000000000,
-                                     100000000000000,
-                                     1000000000000000,
-                                     10000000000000000,
-                                     100000000000000000,
-                                     1000000000000000000 };
 
 static unsigned two(const char *p) /* wraps like the engine's bytes do when they are no digits */
 {
@@ -126,11 +107,11 @@ static int64_t civil_seconds(const struct time_zone *zone, unsigned year, unsign
 
 static bool ticks_of(struct text_reader *r, const struct moment *m, unsigned precision, int64_t *ticks)
 {
-    int64_t unit = pow10_i64[precision], fraction = m->fraction;
+    int64_t unit = (int64_t)number_pow10[precision], fraction = m->fraction;
     if (m->fraction_digits > precision)
-        fraction /= pow10_i64[m->fraction_digits - precision];
+        fraction /= (int64_t)number_pow10[m->fraction_digits - precision];
     else
-        fraction *= pow10_i64[precision - m->fraction_digits];
+        fraction *= (int64_t)number_pow10[precision - m->fraction_digits];
     /* Carry the fraction by hand: before the epoch the product alone may pass the range where the sum does not. */
     int64_t seconds = m->seconds;
     if (m->backwards)
@@ -490,8 +471,8 @@ static enum step guess_digits(struct guess *g, unsigned count, uint64_t value)
     bool nothing = g->year == 0 && !g->has_time;
     if ((count == 13 || count == 16 || count == 19) && nothing) { /* milliseconds, microseconds, nanoseconds */
         g->moment->fraction_digits = count - 10;
-        g->moment->seconds = (int64_t)(value / (uint64_t)pow10_i64[count - 10]);
-        g->moment->fraction = (int64_t)(value % (uint64_t)pow10_i64[count - 10]);
+        g->moment->seconds = (int64_t)(value / number_pow10[count - 10]);
+        g->moment->fraction = (int64_t)(value % number_pow10[count - 10]);
         return STEP_DONE;
     }
     if ((count == 10 || count == 9) && nothing)
@@ -729,7 +710,8 @@ void date_print_datetime(struct strbuf *out, const struct time_zone *zone, int64
 void date_print_datetime64(struct strbuf *out, const struct time_zone *zone, unsigned precision, int64_t ticks,
                            const struct format_settings *settings)
 {
-    int64_t unit = pow10_i64[precision], seconds = floor_div(ticks, unit), fraction = ticks - seconds * unit;
+    int64_t unit = (int64_t)number_pow10[precision], seconds = floor_div(ticks, unit),
+            fraction = ticks - seconds * unit;
     seconds = MAX(MIN(seconds, seconds_9999), seconds_0000);
     if (settings->date_time_output_format == OUTPUT_UNIX && ticks < 0 && fraction != 0) {
         seconds++; /* -0.5, not -1 + 0.5 */

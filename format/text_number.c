@@ -66,33 +66,33 @@ int u256_cmp(struct u256 a, struct u256 b)
     return 0;
 }
 
-static const uint64_t pow10_u64[] = { 1,
-                                      10,
-                                      100,
-                                      1000,
-                                      10000,
-                                      100000,
-                                      1000000,
-                                      10000000,
-                                      100000000,
-                                      1000000000,
-                                      10000000000,
-                                      100000000000,
-                                      1000000000000,
-                                      10000000000000,
-                                      100000000000000,
-                                      1000000000000000,
-                                      10000000000000000,
-                                      100000000000000000,
-                                      1000000000000000000,
-                                      10000000000000000000U };
+const uint64_t number_pow10[NUMBER_POW10_COUNT] = { 1,
+                                                    10,
+                                                    100,
+                                                    1000,
+                                                    10000,
+                                                    100000,
+                                                    1000000,
+                                                    10000000,
+                                                    100000000,
+                                                    1000000000,
+                                                    10000000000,
+                                                    100000000000,
+                                                    1000000000000,
+                                                    10000000000000,
+                                                    100000000000000,
+                                                    1000000000000000,
+                                                    10000000000000000,
+                                                    100000000000000000,
+                                                    1000000000000000000,
+                                                    10000000000000000000U };
 
 struct u256 u256_pow10(unsigned n)
 {
     struct u256 result = { { 1, 0, 0, 0 } };
     for (; n > 19; n -= 19)
-        result = u256_mul_u64(result, pow10_u64[19], NULL);
-    return u256_mul_u64(result, pow10_u64[n], NULL);
+        result = u256_mul_u64(result, number_pow10[19], NULL);
+    return u256_mul_u64(result, number_pow10[n], NULL);
 }
 
 /* ---- integers ---- */
@@ -146,7 +146,7 @@ static const char *sum_u256(const char *p, const char *end, struct u256 *sum)
         unsigned count = 0;
         for (; p < end && scan_is_digit(*p) && count < 18; p++, count++)
             piece = piece * 10 + (uint64_t)(*p - '0');
-        *sum = u256_add_u64(u256_mul_u64(*sum, pow10_u64[count], NULL), piece);
+        *sum = u256_add_u64(u256_mul_u64(*sum, number_pow10[count], NULL), piece);
     }
     return p;
 }
@@ -315,8 +315,8 @@ static bool read_decimal_digits(struct text_reader *r, uint32_t precision, struc
         if (after_point)
             d->exponent -= places;
         for (; places > 19; places -= 19)
-            d->value = u256_mul_u64(d->value, pow10_u64[19], NULL);
-        d->value = u256_add_u64(u256_mul_u64(d->value, pow10_u64[places], NULL), (uint64_t)(c - '0'));
+            d->value = u256_mul_u64(d->value, number_pow10[19], NULL);
+        d->value = u256_add_u64(u256_mul_u64(d->value, number_pow10[places], NULL), (uint64_t)(c - '0'));
         places = 0;
     }
     return true;
@@ -339,8 +339,8 @@ static struct u256 divide_pow10(struct u256 value, int64_t n)
 {
     uint64_t rest;
     for (; n > 19; n -= 19)
-        value = u256_div_u64(value, pow10_u64[19], &rest);
-    return u256_div_u64(value, pow10_u64[n], &rest);
+        value = u256_div_u64(value, number_pow10[19], &rest);
+    return u256_div_u64(value, number_pow10[n], &rest);
 }
 
 bool number_read_decimal(struct text_reader *r, const struct type *type, void *cell)
@@ -365,9 +365,9 @@ bool number_read_decimal(struct text_reader *r, const struct type *type, void *c
     } else {
         uint64_t carry = 0;
         for (; shift > 19 && carry == 0; shift -= 19)
-            d.value = u256_mul_u64(d.value, pow10_u64[19], &carry);
+            d.value = u256_mul_u64(d.value, number_pow10[19], &carry);
         if (carry == 0)
-            d.value = u256_mul_u64(d.value, pow10_u64[shift], &carry);
+            d.value = u256_mul_u64(d.value, number_pow10[shift], &carry);
         if (carry != 0 || !fits(d.value, width))
             return text_fail(r, ERR_DECIMAL_OVERFLOW, "Decimal math overflow");
     }
@@ -420,7 +420,7 @@ static size_t format_digits(struct u256 value, size_t least, char text[static 80
     size_t at = 80;
     while ((value.w[1] | value.w[2] | value.w[3]) != 0) {
         uint64_t piece;
-        value = u256_div_u64(value, pow10_u64[18], &piece);
+        value = u256_div_u64(value, number_pow10[18], &piece);
         for (int i = 0; i < 18; i++, piece /= 10)
             text[--at] = (char)('0' + piece % 10);
     }

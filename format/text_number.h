@@ -13,6 +13,9 @@
 #include "format/text_read.h"
 #include "format/type.h"
 
+enum { NUMBER_POW10_COUNT = 20 };
+extern const uint64_t number_pow10[NUMBER_POW10_COUNT]; /* 1, 10, 100, ... */
+
 struct u256 {
     uint64_t w[4]; /* least significant first */
 };

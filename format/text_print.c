@@ -133,16 +133,16 @@ static void print_float(const struct printer *p, const struct column *c, size_t 
     } else
         memcpy(&value, column_cell(c, row), sizeof value);
     bool json = style == TEXT_JSON, odd = !isfinite(value);
-    if (json && odd && !s->output_format_json_quote_denormals) {
-        strbuf_add_text(p->out, "null");
-        return;
-    }
-    bool quote = json && (odd || (s->output_format_json_quote_64bit_floats && c->type->kind == TYPE_FLOAT64));
+    bool quote = json && ((odd && s->output_format_json_quote_denormals) ||
+                          (s->output_format_json_quote_64bit_floats && c->type->kind == TYPE_FLOAT64));
+    bool null = json && odd && !s->output_format_json_quote_denormals; /* in quotes where Float64 is quoted, as it is */
     if (quote)
         strbuf_add_char(p->out, '"');
-    if (json && isnan(value) && signbit(value)) /* its sign shows in JSON only */
+    if (json && !null && isnan(value) && signbit(value)) /* its sign shows in JSON only */
         strbuf_add_char(p->out, '-');
-    if (c->type->kind == TYPE_FLOAT32)
+    if (null)
+        strbuf_add_text(p->out, "null");
+    else if (c->type->kind == TYPE_FLOAT32)
         number_print_float(p->out, narrow);
     else
         number_print_double(p->out, value);
@@ -307,6 +307,17 @@ static void print_key(const struct printer *p, const struct column *keys, size_t
     strbuf_fini(&text);
 }
 
+/* An element as a tuple of the fields keys and values. */
+static void print_pair(const struct printer *p, const struct column *c, size_t at)
+{
+    bool object = p->settings->output_format_json_named_tuples_as_objects;
+    strbuf_add_text(p->out, object ? "{\"keys\":" : "[");
+    print_cell(p, &c->children[0], at, TEXT_JSON);
+    strbuf_add_text(p->out, object ? ",\"values\":" : ",");
+    print_cell(p, &c->children[1], at, TEXT_JSON);
+    strbuf_add_char(p->out, object ? '}' : ']');
+}
+
 static void print_map(const struct printer *p, const struct column *c, size_t row, enum text_style style)
 {
     bool pairs = style == TEXT_JSON && p->settings->output_format_json_map_as_array_of_tuples;
@@ -315,14 +326,12 @@ static void print_map(const struct printer *p, const struct column *c, size_t ro
         if (i > column_start(c, row))
             strbuf_add_char(p->out, ',');
         if (pairs) {
-            strbuf_add_char(p->out, '[');
-            print_cell(p, &c->children[0], (size_t)i, TEXT_JSON);
-        } else
-            print_key(p, &c->children[0], (size_t)i, style);
-        strbuf_add_char(p->out, pairs ? ',' : ':');
+            print_pair(p, c, (size_t)i);
+            continue;
+        }
+        print_key(p, &c->children[0], (size_t)i, style);
+        strbuf_add_char(p->out, ':');
         print_cell(p, &c->children[1], (size_t)i, inner_style(style));
-        if (pairs)
-            strbuf_add_char(p->out, ']');
     }
     strbuf_add_char(p->out, pairs ? ']' : '}');
 }

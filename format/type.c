@@ -113,7 +113,7 @@ const struct type *type_nullable(const struct type *type, struct arena *arena)
     return wrapped;
 }
 
-static bool enums_eq(const struct type *a, const struct type *b)
+bool type_enums_eq(const struct type *a, const struct type *b)
 {
     if (a->enums_count != b->enums_count)
         return false;
@@ -142,7 +142,7 @@ bool type_eq(const struct type *a, const struct type *b)
         return true;
     return a->kind == b->kind && a->nullable == b->nullable && a->low_cardinality == b->low_cardinality &&
            a->precision == b->precision && a->scale == b->scale && a->fixed_bytes == b->fixed_bytes &&
-           str_eq(a->timezone, b->timezone) && enums_eq(a, b) && children_eq(a, b);
+           str_eq(a->timezone, b->timezone) && type_enums_eq(a, b) && children_eq(a, b);
 }
 
 const struct type *type_dup(const struct type *type, struct arena *arena)

@@ -87,6 +87,7 @@ const struct type *type_of_kind(enum type_kind kind);
 /* The same type with nullable set; in arena. must: not Array, Map, Tuple or Nested. */
 const struct type *type_nullable(const struct type *type, struct arena *arena);
 bool type_eq(const struct type *a, const struct type *b);
+bool type_enums_eq(const struct type *a, const struct type *b); /* the same elements in the same order */
 /* Deep copy into arena. */
 const struct type *type_dup(const struct type *type, struct arena *arena);
 

@@ -2,21 +2,11 @@
 #include "gateway/gate.h"
 
 #include "base/must.h"
+#include "format/text_scan.h"
 
 enum { PASSES = 0, BAD_REQUEST = 400, NOT_IMPLEMENTED = 501 };
 #define PASS ((struct gate_verdict){ PASSES, NULL })
 #define REFUSE(status_, why_) ((struct gate_verdict){ (status_), (why_) })
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 /* One byte of a path, decoded; *at moves past it. -1: a bad %XX. */
 static int path_byte(struct str path, size_t *at)
@@ -26,7 +16,7 @@ static int path_byte(struct str path, size_t *at)
         return (unsigned char)c;
     if (path.len - *at < 2)
         return -1;
-    int high = hex_digit(path.data[*at]), low = hex_digit(path.data[*at + 1]);
+    int high = scan_hex(path.data[*at]), low = scan_hex(path.data[*at + 1]);
     *at += 2;
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }

@@ -45,7 +45,8 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
-    SESSIONS_MAX = 10000,  /* that are idle */
+    SESSIONS_MAX = 10000, /* that are idle */
+    SESSIONS_BYTES_MAX = 64 << 20,
     ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
     HURRY_S = 2,           /* what a second SIGTERM leaves */
     LAST_TRY_PERCENT = 20, /* of the deadline: from there on a failed flush is final */
@@ -671,7 +672,7 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     gateway->auth = runtime->auth;
     gateway->reload = reload;
     gateway->ledger = ledger_new();
-    gateway->sessions = sessions_new(SESSIONS_MAX);
+    gateway->sessions = sessions_new(SESSIONS_MAX, SESSIONS_BYTES_MAX);
     gateway->running = running_new();
     gateway->wake_flushers = wake_flushers;
     gateway->stuck_since = stuck_since;

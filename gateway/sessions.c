@@ -26,17 +26,18 @@ struct session {
     size_t settings_count, settings_cap, settings_bytes;
 };
 struct sessions {
-    size_t sessions_max;
+    size_t sessions_max, bytes_max;
     struct mutex lock; /* LOCK_CACHE; guards what follows, and who is inside a session */
     struct map by_key;
     struct list idle; /* struct session, longest idle first */
-    size_t idle_count;
+    size_t idle_count, idle_bytes;
 };
 
-struct sessions *sessions_new(size_t sessions_max)
+struct sessions *sessions_new(size_t sessions_max, size_t bytes_max)
 {
     struct sessions *sessions = NEW(struct sessions);
     sessions->sessions_max = sessions_max;
+    sessions->bytes_max = bytes_max;
     mutex_init(&sessions->lock, LOCK_CACHE);
     list_init(&sessions->idle);
     return sessions;
@@ -58,12 +59,31 @@ static void session_free(struct session *session)
     free(session);
 }
 
+/* Does not change while nobody is inside. */
+static size_t session_bytes(const struct session *session)
+{
+    return sizeof(*session) + session->key.len + session->database.len + session->settings_bytes;
+}
+
+static void idle_enter(struct sessions *sessions, struct session *session)
+{
+    list_push_back(&sessions->idle, &session->link);
+    sessions->idle_count++;
+    sessions->idle_bytes += session_bytes(session);
+}
+
+static void idle_leave(struct sessions *sessions, struct session *session)
+{
+    list_remove(&session->link);
+    sessions->idle_count--;
+    sessions->idle_bytes -= session_bytes(session);
+}
+
 /* Nobody is inside. */
 static void drop(struct sessions *sessions, struct session *session)
 {
     must(!session->inside && map_remove(&sessions->by_key, strbuf_view(&session->key)) == session);
-    list_remove(&session->link);
-    sessions->idle_count--;
+    idle_leave(sessions, session);
     session_free(session);
 }
 
@@ -109,8 +129,7 @@ static bool enter(struct sessions *sessions, struct strbuf *key, struct str id, 
         *key = (struct strbuf){ 0 };
         (void)map_put(&sessions->by_key, strbuf_view(&session->key), session);
     } else {
-        list_remove(&session->link);
-        sessions->idle_count--;
+        idle_leave(sessions, session);
     }
     list_init(&session->link);
     session->inside = true;
@@ -132,19 +151,23 @@ bool sessions_enter(struct sessions *sessions, struct str user, struct str id, b
     return ok;
 }
 
+static bool too_many(const struct sessions *sessions)
+{
+    return sessions->idle_count > sessions->sessions_max || sessions->idle_bytes > sessions->bytes_max;
+}
+
 void sessions_leave(struct sessions *sessions, struct session *session, uint64_t timeout_ns, uint64_t now_ns)
 {
     mutex_lock(&sessions->lock);
     must(session->inside);
     session->inside = false;
     session->expires_ns = now_ns + timeout_ns;
-    list_push_back(&sessions->idle, &session->link);
-    sessions->idle_count++;
+    idle_enter(sessions, session);
     if (timeout_ns == 0)
         drop(sessions, session);
-    else if (sessions->idle_count > sessions->sessions_max)
+    if (too_many(sessions))
         drop_expired(sessions, now_ns);
-    if (sessions->idle_count > sessions->sessions_max)
+    while (too_many(sessions))
         drop(sessions, LIST_ENTRY(sessions->idle.next, struct session, link));
     mutex_unlock(&sessions->lock);
 }
@@ -167,13 +190,18 @@ void session_use(struct session *session, struct str database)
     strbuf_add(&session->database, database);
 }
 
+static size_t setting_bytes(struct str name, struct str value)
+{
+    return sizeof(struct setting) + name.len + value.len;
+}
+
 void session_unset(struct session *session, struct str name)
 {
     for (size_t i = 0; i < session->settings_count; i++) {
         struct setting *setting = &session->settings[i];
         if (!str_eq(name, strbuf_view(&setting->name)))
             continue;
-        session->settings_bytes -= setting->name.len + setting->value.len;
+        session->settings_bytes -= setting_bytes(strbuf_view(&setting->name), strbuf_view(&setting->value));
         setting_fini(setting);
         memmove(setting, setting + 1, (session->settings_count - i - 1) * sizeof(*setting));
         session->settings_count--;
@@ -183,7 +211,8 @@ void session_unset(struct session *session, struct str name)
 
 bool session_set(struct session *session, struct str name, struct str value, struct err *err)
 {
-    if (session->settings_bytes + name.len + value.len > SESSION_BYTES_MAX)
+    size_t bytes = setting_bytes(name, value);
+    if (session->settings_bytes + bytes > SESSION_BYTES_MAX)
         return err_set(err, ERR_TOO_LARGE_STRING_SIZE, "The settings of a session may have %d bytes",
                        (int)SESSION_BYTES_MAX);
     session_unset(session, name);
@@ -195,7 +224,7 @@ bool session_set(struct session *session, struct str name, struct str value, str
     *setting = (struct setting){ 0 };
     strbuf_add(&setting->name, name);
     strbuf_add(&setting->value, value);
-    session->settings_bytes += name.len + value.len;
+    session->settings_bytes += bytes;
     return true;
 }
 

@@ -1,8 +1,9 @@
 /* sessions.h: what SET and USE leave behind for the next request with the same session_id and user.
  *
  * A request enters its session and has it for itself until it leaves; a second one at the same time is refused, as the
- * engine does. A session ends when it was idle for its timeout, when a request asks for it, or, with too many of them,
- * when it is the one that was idle longest. sessions_*: any thread; session_*: whoever has entered. */
+ * engine does. A session ends when it was idle for its timeout, when a request asks for it, or, with too many of them
+ * or too much in them, when it is the one that was idle longest. sessions_*: any thread; session_*: whoever has
+ * entered. */
 #ifndef SLUICE_GATEWAY_SESSIONS_H
 #define SLUICE_GATEWAY_SESSIONS_H
 #include <stdbool.h>
@@ -18,8 +19,8 @@ enum { SESSION_TIMEOUT_DEFAULT_S = 60, SESSION_TIMEOUT_MAX_S = 3600 };
 struct session;
 struct sessions;
 
-/* At most sessions_max are kept while idle. */
-struct sessions *sessions_new(size_t sessions_max);
+/* At most sessions_max are kept while idle, which hold at most bytes_max. */
+struct sessions *sessions_new(size_t sessions_max, size_t bytes_max);
 void sessions_free(struct sessions *sessions); /* nobody is inside; NULL is fine */
 /* Finds or makes the session. Errors: SESSION_NOT_FOUND when it has to exist, SESSION_IS_LOCKED. */
 must_use bool sessions_enter(struct sessions *sessions, struct str user, struct str id, bool has_to_exist,

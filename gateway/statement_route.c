@@ -21,6 +21,8 @@
 #include "storage/sql.h"
 #include "storage/store.h"
 
+enum { FORM_PARAMS_MAX = 1000 };
+
 enum request_step statement_begin(struct request *request)
 {
     struct err err = { 0 };
@@ -66,6 +68,14 @@ static bool head_repeats(const struct plan *plan, uint64_t generation, struct st
     return body.len > head.len && memcmp(body.data, head.data, head.len) == 0 && !is_blank(body.data[head.len]);
 }
 
+/* The request's own from now on: the cache may let go of it at any time. */
+static enum request_step admit_as(struct request *request, struct plan *plan)
+{
+    plan_unref(request->plan);
+    request->plan = plan;
+    return insert_admit(request, plan);
+}
+
 /* The statement, or its end, stands in the body. */
 static enum request_step insert_from_body(struct request *request)
 {
@@ -75,7 +85,7 @@ static enum request_step insert_from_body(struct request *request)
     size_t offset = 0;
     if (head_repeats(plan, plan->generation, body)) {
         request->data = str_from(body, plan->of_body->head.len);
-        return insert_admit(request, plan->of_body);
+        return admit_as(request, plan_ref(plan->of_body));
     }
     struct strbuf text = { 0 };
     struct str statement = str_sub(body, 0, (size_t)MIN(plan->settings.max_query_size, (uint64_t)body.len));
@@ -97,9 +107,8 @@ static enum request_step insert_from_body(struct request *request)
         insert->head = arena_dup(insert->arena, str_sub(body, 0, offset));
     request->data = str_from(body, in_body);
     strbuf_fini(&text);
-    plan_unref(plan->of_body);
-    plan->of_body = insert;
-    return insert_admit(request, insert);
+    plan_keep_of_body(request->home->plans, plan, insert, request->gateway->rng);
+    return admit_as(request, insert);
 }
 
 /* --- everything else, on the pool --------------------------------------------------------------------------------- */
@@ -427,7 +436,8 @@ static bool read_multipart(struct request *request, struct str boundary, struct 
     struct settings_request *settings = &request->plan->settings;
     struct multipart_field field;
     struct str rest = strbuf_view(&request->body);
-    struct insert_param *params = ARENA_ARRAY(request->arena, struct insert_param, settings->params_count + 64);
+    struct insert_param *params =
+        ARENA_ARRAY(request->arena, struct insert_param, settings->params_count + FORM_PARAMS_MAX);
     size_t count = settings->params_count;
     if (count > 0)
         memcpy(params, settings->params, count * sizeof(params[0]));
@@ -437,8 +447,11 @@ static bool read_multipart(struct request *request, struct str boundary, struct 
                            (int)MIN(field.name.len, 60u), field.name.data);
         if (str_is(field.name, "query"))
             strbuf_add(statement, field.value);
-        else if (str_starts(field.name, STR("param_")) && count < settings->params_count + 64)
-            params[count++] = (struct insert_param){ str_from(field.name, STR("param_").len), field.value };
+        if (!str_starts(field.name, STR("param_")))
+            continue;
+        if (count == settings->params_count + FORM_PARAMS_MAX)
+            return err_set(err, ERR_POCO_EXCEPTION, "HTML Form Exception: Too many form fields");
+        params[count++] = (struct insert_param){ str_from(field.name, STR("param_").len), field.value };
     }
     if (err->code != ERR_OK)
         return false;

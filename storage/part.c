@@ -176,7 +176,15 @@ static struct part *part_new(struct fs *fs, const char *dir, const char *path)
     return part;
 }
 
-bool part_open(struct fs *fs, const char *dir, struct str name, struct part **out, struct err *err)
+static bool read_file(struct part *part, const struct parquet_writer *writer, struct err *err)
+{
+    if (writer == NULL)
+        return parquet_open(part_read, part, part->bytes, &part->file, err);
+    return parquet_open_written(part_read, part, part->bytes, writer, &part->file, err);
+}
+
+bool part_open(struct fs *fs, const char *dir, struct str name, const struct parquet_writer *writer, struct part **out,
+               struct err *err)
 {
     char path[PATH_BYTES], text[256];
     struct part_name parsed;
@@ -189,7 +197,7 @@ bool part_open(struct fs *fs, const char *dir, struct str name, struct part **ou
     struct part *part = part_new(fs, dir, path);
     part->name = parsed;
     bool ok = fs_open(fs, path, &part->handle, err) && fs_size(fs, part->handle, &part->bytes, err) &&
-              parquet_open(part_read, part, part->bytes, &part->file, err) && take_meta(part, err);
+              read_file(part, writer, err) && take_meta(part, err);
     fs_discard(fs, &part->handle);
     if (!ok) {
         part_unref(part);

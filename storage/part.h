@@ -84,8 +84,9 @@ struct part {
 
 /* Opens and checks the footer. Errors: CORRUPTED_DATA and disk errors, with the path. The file itself is opened for the
  * first read of its columns and stays open with the part while fewer than PART_HANDLES_KEPT are; any number of threads
- * may read. */
-must_use bool part_open(struct fs *fs, const char *dir, struct str name, struct part **part, struct err *err);
+ * may read. writer: of this very file, or NULL; it spares reading the types again. */
+must_use bool part_open(struct fs *fs, const char *dir, struct str name, const struct parquet_writer *writer,
+                        struct part **part, struct err *err);
 struct part *part_ref(struct part *part);
 void part_unref(struct part *part); /* closes with the last one; never removes the file */
 /* Opens the file now and keeps it open, so that its readers go on when the name disappears. */

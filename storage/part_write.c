@@ -107,7 +107,7 @@ bool part_writer_rename(struct part_writer *w, struct err *err)
 bool part_writer_part(struct part_writer *w, struct part **part, struct err *err)
 {
     must(w->renamed);
-    return part_open(w->fs, w->dir, str_of(w->name), part, err);
+    return part_open(w->fs, w->dir, str_of(w->name), w->parquet, part, err);
 }
 
 const char *part_writer_path(const struct part_writer *w)

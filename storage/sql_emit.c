@@ -267,6 +267,16 @@ static bool is_constant(const struct sql_node *node)
     return sql_node_constant(node) != NULL;
 }
 
+/* NaNs are blobs, of whatever bytes: as a key all of them are the empty one, which is above every number. */
+static bool emit_real_key(struct emitter *e, const struct sql_node *node, struct strbuf *out)
+{
+    strbuf_add_text(out, "min(");
+    if (!emit_node(e, node, out))
+        return false;
+    strbuf_add_text(out, ", x'')");
+    return true;
+}
+
 /* NULLs and NaNs go last, whatever the direction, unless NULLS FIRST. */
 static bool emit_order(struct emitter *e, const struct sql_select *select, struct strbuf *out)
 {
@@ -274,17 +284,18 @@ static bool emit_order(struct emitter *e, const struct sql_select *select, struc
     for (size_t i = 0; i < select->order_count; i++) {
         const struct sql_order *order = &select->order[i];
         const char *nulls = order->nulls_first ? "NULLS FIRST" : "NULLS LAST";
+        bool real = sql_rep_of(order->node->type) == SQL_REP_REAL;
         if (is_constant(order->node))
             continue;
         strbuf_add_text(out, first ? " ORDER BY " : ", ");
         first = false;
-        if (sql_rep_of(order->node->type) == SQL_REP_REAL && (order->descending || order->nulls_first)) {
+        if (real && (order->descending || order->nulls_first)) {
             strbuf_add_char(out, '(');
             if (!emit_node(e, order->node, out))
                 return false;
             strbuf_addf(out, " > 9e999) %s %s, ", order->nulls_first ? "DESC" : "ASC", nulls);
         }
-        if (!emit_node(e, order->node, out))
+        if (!(real ? emit_real_key : emit_node)(e, order->node, out))
             return false;
         strbuf_addf(out, " %s %s", order->descending ? "DESC" : "ASC", nulls);
     }

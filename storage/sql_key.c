@@ -31,6 +31,34 @@ static bool has_sign(const struct type *type)
     }
 }
 
+/* NaNs of one sign. */
+static uint64_t nans_count(size_t width)
+{
+    return width == sizeof(float) ? (1ull << 23) - 1 : (1ull << 52) - 1;
+}
+
+/* Floats order as their bits do once the sign is flipped and the negative ones are inverted, but for the NaNs of
+ * negative sign (0 / 0 is one), below -inf then. As many places down the circle they come out at the top. */
+static void add_float(struct strbuf *out, const uint8_t *cell, size_t width)
+{
+    unsigned bits_count = (unsigned)width * 8;
+    uint64_t sign = 1ull << (bits_count - 1), bits = 0;
+    memcpy(&bits, cell, width);
+    bits = ((bits & sign) != 0 ? ~bits : bits ^ sign) - nans_count(width);
+    for (unsigned shift = bits_count; shift > 0; shift -= 8)
+        strbuf_add_char(out, (char)(bits >> (shift - 8)));
+}
+
+static void take_float(const uint8_t *bytes, uint8_t *cell, size_t width)
+{
+    uint64_t sign = 1ull << (width * 8 - 1), bits = 0;
+    for (size_t i = 0; i < width; i++)
+        bits = bits << 8 | bytes[i];
+    bits += nans_count(width);
+    bits = (bits & sign) != 0 ? bits ^ sign : ~bits;
+    memcpy(cell, &bits, width);
+}
+
 static void add_fixed(struct strbuf *out, const struct type *type, const uint8_t *cell, size_t width)
 {
     uint8_t bytes[32];
@@ -38,18 +66,15 @@ static void add_fixed(struct strbuf *out, const struct type *type, const uint8_t
         strbuf_add_bytes(out, cell, width);
         return;
     }
+    if (is_float(type)) {
+        add_float(out, cell, width);
+        return;
+    }
     must(width <= sizeof bytes);
     for (size_t i = 0; i < width; i++)
         bytes[i] = cell[width - 1 - i];
-    if (is_float(type)) {
-        bool negative = (bytes[0] & 0x80) != 0;
-        for (size_t i = 0; negative && i < width; i++)
-            bytes[i] = (uint8_t)~bytes[i];
-        if (!negative)
-            bytes[0] ^= 0x80;
-    } else if (has_sign(type)) {
+    if (has_sign(type))
         bytes[0] ^= 0x80;
-    }
     strbuf_add_bytes(out, bytes, width);
 }
 
@@ -66,16 +91,15 @@ static bool take_fixed(struct str *in, struct column *column)
         return true;
     }
     must(width <= sizeof bytes);
-    memcpy(bytes, in->data, width);
     if (is_float(type)) {
-        bool negative = (bytes[0] & 0x80) == 0;
-        for (size_t i = 0; negative && i < width; i++)
-            bytes[i] = (uint8_t)~bytes[i];
-        if (!negative)
-            bytes[0] ^= 0x80;
-    } else if (has_sign(type)) {
-        bytes[0] ^= 0x80;
+        take_float((const uint8_t *)in->data, cell, width);
+        column_push_fixed(column, cell);
+        *in = str_from(*in, width);
+        return true;
     }
+    memcpy(bytes, in->data, width);
+    if (has_sign(type))
+        bytes[0] ^= 0x80;
     for (size_t i = 0; i < width; i++)
         cell[i] = bytes[width - 1 - i];
     column_push_fixed(column, cell);

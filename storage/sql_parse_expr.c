@@ -173,7 +173,7 @@ bool sql_name(struct sql_parser *p, struct str *name)
             return err_set(p->err, ERR_BAD_QUERY_PARAMETER,
                            "parameter " STR_FMT " stands for a name and must be {" STR_FMT ":Identifier}",
                            STR_ARG(param), STR_ARG(param));
-        return param_find(p->params, p->params_count, param, name, p->err);
+        return param_find(p->params, p->params_count, param, &p->params_taken, name, p->err);
     }
     struct strbuf buffer = { 0 };
     bool ok = lexer_take_name(&p->lexer, &buffer, p->err);
@@ -187,7 +187,8 @@ static bool brace(struct sql_parser *p, struct sql_node **node)
 {
     struct token open = lexer_next(&p->lexer);
     struct str name, type_text, value;
-    if (!parameter(p, &name, &type_text) || !param_find(p->params, p->params_count, name, &value, p->err))
+    if (!parameter(p, &name, &type_text) ||
+        !param_find(p->params, p->params_count, name, &p->params_taken, &value, p->err))
         return false;
     if (str_eq_nocase(type_text, STR("Identifier"))) {
         *node = sql_node_new(p, SQL_NAME, open.offset);

@@ -15,7 +15,7 @@ struct sql_parser {
     struct lexer lexer;
     struct arena *arena;
     const struct insert_param *params;
-    size_t params_count;
+    size_t params_count, params_taken; /* see param_find */
     unsigned depth;
     struct err *err;
 };

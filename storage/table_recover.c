@@ -162,7 +162,7 @@ static bool take_file(struct recovery *r, const char *dir_path, const char *dir,
         return true;
     }
     r->last_block = MAX(r->last_block, parsed.last);
-    bool ok = part_open(t->env->fs, dir_path, str_of(name), &part, &why);
+    bool ok = part_open(t->env->fs, dir_path, str_of(name), NULL, &part, &why);
     if (ok && strcmp(part->table_uuid, t->def->uuid) != 0) {
         part_unref(part);
         ok = err_set(&why, ERR_CORRUPTED_DATA, "part %s belongs to another table", path);

@@ -1,4 +1,5 @@
 // The HTTP surface as clients use it: errors in the asked format, sessions, parameters, KILL, cross-origin, versions.
+import fs from 'node:fs'
 import net from 'node:net'
 import { Daemon, check, equal, test, until } from './lib.mjs'
 
@@ -72,6 +73,18 @@ await test(d, {
     equal(code(await get({ database: 'other' }, { body: 'INSERT INTO t VALUES ({a:UInt64}, 1)' })), '456', 'not given')
   },
 
+  'a form takes many parameters, and says when they are too many or too much': async () => {
+    const part = (name, value) => `--B\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+    const form = (query, params) => get({}, { body: part('query', query) + params.join('') + '--B--\r\n',
+      headers: { 'Content-Type': 'multipart/form-data; boundary=B' } })
+    const many = (n) => Array.from({ length: n }, (_, i) => part(`param_p${i}`, i))
+    equal((await form('SELECT {p999:UInt16}', many(1000))).text, '999\n', 'the last of 1000')
+    equal(code(await form('SELECT 1', many(1001))), '1000', 'one more')
+    const long = [part('param_s', 'x'.repeat(1 << 20))]
+    equal((await form(`SELECT length(concat(${Array(15).fill('{s:String}').join()}))`, long)).text, `${15 << 20}\n`, '15 MiB')
+    equal(code(await form(`SELECT length(concat(${Array(17).fill('{s:String}').join()}))`, long)), '131', '17 MiB')
+  },
+
   'KILL QUERY ends a statement, and only the one that is meant': async () => {
     const slow = get({ query_id: 'slow' }, { body: 'SELECT count() FROM numbers(300000000) WHERE number % 7 = 3' })
     await until(async () => (await d.sql("SELECT count() FROM system.processes WHERE query_id = 'slow'")) === '1\n', 'it runs')
@@ -80,6 +93,27 @@ await test(d, {
     const killed = await d.sql("KILL QUERY WHERE query_id = 'slow' SYNC FORMAT JSONEachRow")
     equal(JSON.parse(killed).kill_status, 'finished', killed)
     equal(code(await slow), '394', 'cancelled')
+  },
+
+  'an INSERT SELECT keeps its clause while other statements pass': async () => {
+    await d.sql('CREATE TABLE kept (id UInt64) ENGINE = MergeTree ORDER BY id')
+    const insert = () => d.request({ path: '/?query_id=long', body: "INSERT INTO kept SETTINGS insert_deduplication_token = 'its own' " +
+      'SELECT count() FROM numbers(500000) WHERE number % 7 = 3' })
+    const first = insert()
+    await until(async () => (await d.sql("SELECT count() FROM system.processes WHERE query_id = 'long'")) === '1\n', 'it runs')
+    await Promise.all(Array.from({ length: 40 }, (_, i) => /* many connections: each polling thread gets some */
+      d.sql(`INSERT INTO kept SETTINGS insert_deduplication_token = 'another ${i}' FORMAT CSV\n${i}\n`)))
+    equal((await first).status, 200, 'the long one')
+    equal((await insert()).headers['x-sluice-duplicate'], '1', 'again, under the same token')
+  },
+
+  'statements in bodies are remembered within bounds': async () => {
+    const resident = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${d.child.pid}/status`, 'utf8'))[1]) / 1024
+    const before = resident()
+    for (let i = 0; i < 500; i++)
+      await d.sql(`INSERT INTO kept SETTINGS format_custom_row_before_delimiter = '${'x'.repeat(200000)}' FORMAT CSV\n${i}\n`, { max_threads: i, wait_for_async_insert: 0 })
+    const grown = resident() - before
+    check(grown < 400, `500 statements of 200 KB: ${grown} MiB`)
   },
 
   'other origins may read what they have to': async () => {

@@ -1,10 +1,10 @@
 #!/bin/sh
 # parquet_readers.sh SAMPLES ORACLE: what parquet_samples writes is read alike by DuckDB, hyparquet and, where it is
 # installed, ClickHouse (chdb); every page has its checksum; predicates on the sort key are answered without the other
-# row groups and pages. Needs node and the readers in SLUICE_ORACLE_DIR or ORACLE; skipped without.
+# row groups and pages. Needs node and the readers of SLUICE_ORACLE_DIR or ORACLE; skipped without.
 set -eu
 samples=$1
-oracle=${SLUICE_ORACLE_DIR:-$2}
+oracle=${SLUICE_ORACLE_DIR:-$2}/readers
 command -v node >/dev/null || { echo "skipped: no node"; exit 77; }
 [ -d "$oracle/node_modules/hyparquet" ] || { echo "skipped: no readers in $oracle (script/test installs them)"; exit 77; }
 readers=duckdb,hyparquet

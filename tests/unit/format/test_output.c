@@ -152,6 +152,138 @@ static void documents_of_rows_and_columns(void **state)
     block_fini(&none);
 }
 
+/* With these settings: Float64 quoted, a Map as an array of tuples. */
+static void settings_change_what_json_says(void **state)
+{
+    static const struct {
+        const char *format;
+        bool objects;
+        const char *bytes;
+    } cases[] = {
+        { "JSONEachRow", true, "{\"m\":[{\"keys\":\"k\",\"values\":1}],\"f\":\"null\"}\n{\"m\":[],\"f\":\"1.5\"}\n" },
+        { "JSONEachRow", false, "{\"m\":[[\"k\",1]],\"f\":\"null\"}\n{\"m\":[],\"f\":\"1.5\"}\n" },
+        { "JSON", true,
+          "\t\t\t\"m\": [\n\t\t\t\t{\n\t\t\t\t\t\"keys\": \"k\",\n\t\t\t\t\t\"values\": 1\n\t\t\t\t}\n\t\t\t],\n" },
+        { "JSON", false, "\t\t\t\"m\": [\n\t\t\t\t[\n\t\t\t\t\t\"k\",\n\t\t\t\t\t1\n\t\t\t\t]\n\t\t\t],\n" },
+    };
+    struct context *c = *state;
+    struct format_settings settings = *format_settings_default();
+    struct output_info info = { 0 };
+    struct block block;
+    struct err err = { 0 };
+    const struct type *map;
+    settings.output_format_json_map_as_array_of_tuples = true;
+    settings.output_format_json_quote_64bit_floats = true;
+    assert_true(type_parse(STR("Map(String, UInt8)"), c->arena, &map, &err));
+    block_init(&block, 2);
+    a_column(&block, 0, "m", map, "{'k':1}", "{}");
+    a_column(&block, 1, "f", type_of_kind(TYPE_FLOAT64), "nan", "1.5");
+    block.rows = 2;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf out = { 0 };
+        settings.output_format_json_named_tuples_as_objects = cases[i].objects;
+        assert_true(print(&block, cases[i].format, &info, &settings, &out));
+        assert_non_null(strstr(strbuf_cstr(&out), cases[i].bytes));
+        strbuf_fini(&out);
+    }
+    block_fini(&block);
+}
+
+/* One U+FFFD for a run of bytes that are no UTF-8, in documents; lines keep their bytes. */
+static void documents_are_utf8(void **state)
+{
+    static const struct {
+        const char *format, *text;
+    } cases[] = {
+        { "JSON", "\"\xEF\xBF\xBD(\xEF\xBF\xBD\"" },
+        { "JSONCompact", "\"\xEF\xBF\xBD(\xEF\xBF\xBD\"" },
+        { "JSONColumnsWithMetadata", "\"\xEF\xBF\xBD(\xEF\xBF\xBD\"" },
+        { "JSONColumns", "\"\xff\xfe\xc3(\xe2\"" },
+        { "JSONEachRow", "\"\xff\xfe\xc3(\xe2\"" },
+    };
+    struct output_info info = { 0 };
+    struct block block;
+    (void)state;
+    block_init(&block, 1);
+    a_column(&block, 0, "s", type_of_kind(TYPE_STRING), "\xff\xfe\xc3(\xe2", "a");
+    block.rows = 2;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf out = { 0 };
+        assert_true(print(&block, cases[i].format, &info, format_settings_default(), &out));
+        assert_non_null(strstr(strbuf_cstr(&out), cases[i].text));
+        strbuf_fini(&out);
+    }
+    block_fini(&block);
+}
+
+/* As the engine tells them, with its gap at numbers that could be identifiers. */
+static void large_numbers_have_a_tip(void **state)
+{
+    static const struct {
+        const char *value, *tip;
+    } cases[] = {
+        { "1000000", "1000000\n" },
+        { "1000001", "1000001 -- 1.00 million\n" },
+        { "1e17", "100000000000000000 -- 100.00 quadrillion\n" },
+        { "2e17", "200000000000000000\n" },
+        { "18446744073709551615", "18446744073709552000\n" },
+        { "5e19", "50000000000000000000 -- 50.00 quintillion\n" },
+        { "-3e33", "-3e33 -- -3.00 decillion\n" },
+        { "1e60", "1e60 -- 1000.00 octodecillion\n" },
+        { "1.5e300", "1.5e300 -- 1.5000000000000007e237 vigintillion\n" },
+    };
+    struct output_info info = { 0 };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf out = { 0 };
+        struct block block;
+        block_init(&block, 1);
+        a_column(&block, 0, "v", type_of_kind(TYPE_FLOAT64), cases[i].value, "0");
+        block.rows = 1;
+        assert_true(print(&block, "Vertical", &info, format_settings_default(), &out));
+        assert_string_equal(strstr(strbuf_cstr(&out), "v: ") + 3, cases[i].tip);
+        strbuf_fini(&out);
+        block_fini(&block);
+    }
+}
+
+static void pretty_cells_have_lines_and_long_tables_a_foot(void **state)
+{
+    struct output_info info = { 0 };
+    struct strbuf out = { 0 };
+    struct block block;
+    (void)state;
+    block_init(&block, 3);
+    a_column(&block, 0, "d", type_of_kind(TYPE_DATE), "2020-01-02", "2020-01-03");
+    a_column(&block, 1, "a day", type_of_kind(TYPE_STRING), "a\\n\\nbb\\n", "日é");
+    a_column(&block, 2, "bytes", type_of_kind(TYPE_STRING), "\xff", "e\xCC\x81");
+    block.rows = 2;
+    assert_true(print(&block, "PrettyCompact", &info, format_settings_default(), &out));
+    assert_string_equal(strbuf_cstr(&out), "   ┌──────────d─┬─a day─┬─bytes─┐\n"
+                                           "1. │ 2020-01-02 │ a    ↴│ \xff      │\n"
+                                           "   │            │↳     ↴│       │\n"
+                                           "   │            │↳bb   ↴│       │\n"
+                                           "2. │ 2020-01-03 │ 日é   │ e\xCC\x81     │\n"
+                                           "   └────────────┴───────┴───────┘\n");
+    for (size_t i = 2; i < 50; i++)
+        for (size_t c = 0; c < 3; c++)
+            column_append(&block.columns[c], &block.columns[c], 1, 1);
+    block.rows = 50;
+    strbuf_clear(&out);
+    assert_true(print(&block, "PrettyCompact", &info, format_settings_default(), &out));
+    assert_non_null(strstr(strbuf_cstr(&out), "    └──────────d─┴─a day─┴─bytes─┘\n"));
+    strbuf_clear(&out);
+    assert_true(print(&block, "Pretty", &info, format_settings_default(), &out));
+    assert_non_null(
+        strstr(strbuf_cstr(&out), "    ┢━━━━━━━━━━━━╈━━━━━━━╈━━━━━━━┪\n    ┃          d ┃ a day ┃ bytes ┃\n"));
+    strbuf_clear(&out);
+    assert_true(print(&block, "PrettySpace", &info, format_settings_default(), &out));
+    assert_non_null(
+        strstr(strbuf_cstr(&out), "50.  2020-01-03   日é     e\xCC\x81     \n\n              d   a day   bytes\n\n"));
+    block_fini(&block);
+    strbuf_fini(&out);
+}
+
 static void names_and_aliases_are_found_in_any_case(void **state)
 {
     static const struct {
@@ -336,6 +468,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(formats_print_what_the_engine_prints),
         cmocka_unit_test(documents_of_rows_and_columns),
+        cmocka_unit_test(settings_change_what_json_says),
+        cmocka_unit_test(documents_are_utf8),
+        cmocka_unit_test(large_numbers_have_a_tip),
+        cmocka_unit_test(pretty_cells_have_lines_and_long_tables_a_foot),
         cmocka_unit_test(names_and_aliases_are_found_in_any_case),
         cmocka_unit_test(an_unknown_format_names_a_near_one),
         cmocka_unit_test(a_limit_stops_every_format),

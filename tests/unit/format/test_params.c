@@ -2,6 +2,7 @@
 #include "support/cmocka_all.h"
 
 #include "base/must.h"
+#include "base/strbuf.h"
 #include "format/params.h"
 #include "support/guarded.h"
 
@@ -60,11 +61,30 @@ static void what_cannot_be_filled_is_an_error(void **state)
     arena_free(arena);
 }
 
+static void a_short_text_cannot_grow_without_bound(void **state)
+{
+    static char long_value[100 << 10];
+    memset(long_value, 'x', sizeof(long_value));
+    const struct insert_param param = { STR("p"), str_make(long_value, sizeof(long_value)) };
+    struct arena *arena = arena_new(256);
+    struct strbuf text = { 0 };
+    struct err err = { 0 };
+    struct str out;
+    (void)state;
+    for (size_t bytes = 0; bytes <= 16u << 20; bytes += sizeof(long_value))
+        strbuf_add_text(&text, "({p:String}),");
+    assert_false(params_into_text(strbuf_view(&text), &param, 1, arena, &out, &err));
+    assert_int_equal(err.code, ERR_TOO_LARGE_STRING_SIZE);
+    strbuf_fini(&text);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(constants_and_names_stand_instead),
         cmocka_unit_test(what_cannot_be_filled_is_an_error),
+        cmocka_unit_test(a_short_text_cannot_grow_without_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

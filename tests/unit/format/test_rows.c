@@ -1,63 +1,13 @@
 /* The frame of the row formats: columns, defaults, tolerance, places of errors, and a block that is as it was after a
  * failure. What each format takes is in tests/cases/formats. */
-#include "support/cmocka_all.h"
+#include "support/rows_bench.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/must.h"
 #include "format/defaults.h"
-#include "format/rows.h"
 #include "format/text_value.h"
 #include "support/guarded.h"
-
-struct bench {
-    struct schema *schema;
-    struct block block;
-    struct format_settings settings;
-    struct rng_seeded rng;
-    size_t columns[256], count;
-    struct rows_report report;
-    struct err err;
-};
-
-/* "a Int32", "b Int32 DEFAULT 5". */
-static void bench_init(struct bench *b, const char *const *columns, size_t count)
-{
-    struct arena *arena = arena_new(4096);
-    struct schema_column *list = ARENA_ARRAY(arena, struct schema_column, count);
-    struct err err;
-    for (size_t i = 0; i < count; i++) {
-        struct str rest = str_of(columns[i]), name;
-        ptrdiff_t equals = str_find(rest, STR(" DEFAULT "));
-        assert_true(str_cut(&rest, ' ', &name));
-        struct str type = equals < 0 ? rest : str_sub(rest, 0, (size_t)equals - name.len - 1);
-        list[i] = (struct schema_column){ .name = name };
-        if (!type_parse(type, arena, &list[i].type, &err))
-            fail_msg("%s: %s", columns[i], err.text);
-        if (equals < 0)
-            continue;
-        list[i].default_kind = DEFAULT_DEFAULT;
-        if (!default_parse(str_from(str_of(columns[i]), (size_t)equals + 9), list[i].type, arena, &list[i].default_expr,
-                           &list[i].default_text, &err))
-            fail_msg("%s: %s", columns[i], err.text);
-    }
-    *b = (struct bench){ .settings = *format_settings_default() };
-    b->schema = schema_new(arena, list, count, 1);
-    rng_seeded_init(&b->rng, 1);
-    block_init(&b->block, count);
-    for (size_t i = 0; i < count; i++) {
-        column_init(&b->block.columns[i], list[i].type);
-        b->block.names[i] = list[i].name;
-    }
-    assert_true(rows_resolve_columns(b->schema, NULL, 0, false, b->columns, &b->count, &err));
-}
-
-static void bench_fini(struct bench *b)
-{
-    block_fini(&b->block);
-    schema_unref(b->schema);
-}
 
 static const struct row_format *format_of(const char *name)
 {
@@ -70,13 +20,7 @@ static const struct row_format *format_of(const char *name)
 
 static bool parse(struct bench *b, const char *format, const char *body)
 {
-    struct rows_target target = { .schema = b->schema,
-                                  .columns = b->columns,
-                                  .columns_count = b->count,
-                                  .settings = &b->settings,
-                                  .wall_ns = INT64_C(1796056898000000000),
-                                  .rng = &b->rng.rng };
-    return rows_parse(format_of(format), guarded(body), &target, &b->block, &b->report, &b->err);
+    return bench_parse(b, format, str_of(body));
 }
 
 /* All rows as TSV, lines between bars. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strbuf.h"
 #include "support/rows_bench.h"
 
 /* ---- RowBinary ---- */
@@ -130,7 +131,7 @@ static void native_null_cells_hold_the_default(void **state)
 {
     (void)state;
     BENCH(b, "a Nullable(Int8)", "s Nullable(String)");
-    assert_true(parse(&b, "Native", B("\2\2\1a\x0eNullable(Int8)\5\0\7\x08\1s\x10Nullable(String)\0\1\1x\3xyz")));
+    assert_true(bench_parse(&b, "Native", B("\2\2\1a\x0eNullable(Int8)\5\0\7\x08\1s\x10Nullable(String)\0\1\1x\3xyz")));
     assert_int_equal(*(const int8_t *)column_cell(&b.block.columns[0], 0), 0);
     assert_int_equal(column_str(&b.block.columns[1], 1).len, 0);
     assert_rows(&b, "(NULL,'x'),(8,NULL)");
@@ -229,11 +230,11 @@ static void native_answers_can_be_sent_back(void **state)
 /* A body cut anywhere is an error or fewer rows, and never more than the whole. */
 static void check_cuts(struct bench *b, const char *format, struct str body, size_t rows)
 {
-    assert_true(parse(b, format, body));
+    assert_true(bench_parse(b, format, body));
     assert_int_equal(b->block.rows, rows);
     for (size_t len = 0; len < body.len; len++) {
         block_truncate(&b->block, 1); /* a row that was there before stays */
-        bool ok = parse(b, format, str_sub(body, 0, len));
+        bool ok = bench_parse(b, format, str_sub(body, 0, len));
         assert_true(b->block.rows == (ok ? 1 + b->report.rows : 1));
         assert_true(b->report.rows < rows);
         for (size_t i = 0; i < b->block.columns_count; i++)

@@ -11,7 +11,7 @@ static void make_file(struct strbuf *file, const char *const *columns, size_t co
     static const struct parquet_options options = { .profile = PARQUET_NATIVE, .codec = PARQUET_ZSTD };
     struct bench b;
     bench_init(&b, columns, count);
-    if (!parse(&b, "Values", str_of(values)) || !parquet_mem_of(file, b.schema, &options, &b.block, &b.err))
+    if (!bench_parse(&b, "Values", str_of(values)) || !parquet_mem_of(file, b.schema, &options, &b.block, &b.err))
         fail_msg("%s: %s", values, b.err.text);
     bench_fini(&b);
 }
@@ -237,7 +237,7 @@ static void what_goes_out_comes_in(void **state)
     struct strbuf file = { 0 };
     BENCH(b, "a UInt8", "b LowCardinality(Nullable(String))", "c Array(String)", "d Date", "e DateTime64(3)",
           "f Tuple(Int32, String)", "g Map(String, Nullable(Int8))", "h Decimal(9, 2)", "i Int128", "j UInt256");
-    if (!parse(&b, "Values", str_of(rows)))
+    if (!bench_parse(&b, "Values", str_of(rows)))
         fail_msg("%s", b.err.text);
     assert_true(output_format_find(STR("Parquet"), &format, &b.err));
     assert_string_equal(format->content_type, "application/octet-stream");

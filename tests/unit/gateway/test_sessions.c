@@ -1,16 +1,20 @@
 /* What a session keeps, for how long, and for whom. */
 #include "support/cmocka_all.h"
 
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "base/must.h"
 #include "gateway/sessions.h"
+
+enum { BYTES_MAX = 300 << 10 };
 
 static struct sessions *sessions;
 
 static int set_up(void **state)
 {
     (void)state;
-    sessions = sessions_new(2);
+    sessions = sessions_new(2, BYTES_MAX);
     return 0;
 }
 
@@ -119,6 +123,37 @@ static void what_a_session_keeps_is_bounded(void **state)
     leave(session, 60, 1);
 }
 
+static void with_too_much_in_them_the_longest_idle_goes(void **state)
+{
+    static char big[200 << 10];
+    struct err err = { 0 };
+    (void)state;
+    memset(big, 'x', sizeof(big));
+    for (uint64_t now_s = 1; now_s <= 2; now_s++) {
+        struct session *session = enter("u", now_s == 1 ? "a" : "b", now_s);
+        assert_true(session_set(session, STR("x"), str_make(big, sizeof(big)), &err));
+        leave(session, 60, now_s);
+    }
+    assert_int_equal(cannot_enter("u", "a", true, 3), ERR_SESSION_NOT_FOUND);
+    struct session *session = enter("u", "b", 3);
+    assert_int_equal(session_settings_count(session), 1);
+    leave(session, 60, 3);
+}
+
+static void many_small_settings_are_bounded_too(void **state)
+{
+    struct err err = { 0 };
+    char name[16];
+    unsigned count = 0;
+    (void)state;
+    struct session *session = enter("u", "a", 1);
+    do
+        snprintf(name, sizeof(name), "%u", count);
+    while (session_set(session, str_of(name), STR_EMPTY, &err) && ++count < 100000);
+    assert_int_equal(err.code, ERR_TOO_LARGE_STRING_SIZE);
+    leave(session, 60, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +163,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_session_ends_by_time_or_by_wish, set_up, tear_down),
         cmocka_unit_test_setup_teardown(with_too_many_the_longest_idle_goes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_session_keeps_is_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(with_too_much_in_them_the_longest_idle_goes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(many_small_settings_are_bounded_too, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

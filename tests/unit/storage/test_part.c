@@ -141,7 +141,7 @@ static void a_part_tells_what_it_holds(void **state)
     struct files *files = *state;
     struct part *part = NULL;
     struct err err = { 0 };
-    assert_true(part_open(files->f.fs, files->dir, str_of(files->name), &part, &err));
+    assert_true(part_open(files->f.fs, files->dir, str_of(files->name), NULL, &part, &err));
     assert_int_equal(part->rows, 2);
     assert_int_equal(part->tokens_count, 1);
     assert_string_equal(part->partition.id, "all");
@@ -167,12 +167,12 @@ static void a_part_under_another_name_is_corrupt(void **state)
     static const char name[] = "2_2_0_0123456789abcdef.parquet";
     snprintf(other, sizeof other, "%s/%s", files->dir, name);
     assert_true(fs_rename(files->f.fs, files->path, other, &err));
-    assert_false(part_open(files->f.fs, files->dir, str_of(name), &part, &err));
+    assert_false(part_open(files->f.fs, files->dir, str_of(name), NULL, &part, &err));
     assert_int_equal(err.code, ERR_CORRUPTED_DATA);
     snprintf(other, sizeof other, "%s/%s", "/data/tables/default/t", files->name);
     snprintf(files->path, sizeof files->path, "%s/%s", files->dir, name);
     assert_true(fs_rename(files->f.fs, files->path, other, &err));
-    assert_false(part_open(files->f.fs, "/data/tables/default/t", str_of(files->name), &part, &err));
+    assert_false(part_open(files->f.fs, "/data/tables/default/t", str_of(files->name), NULL, &part, &err));
     assert_int_equal(err.code, ERR_CORRUPTED_DATA);
 }
 
@@ -185,7 +185,7 @@ static void every_flipped_byte_is_found_or_does_no_harm(void **state)
     for (uint64_t at = 0; at < stat.bytes; at++) {
         struct part *part = NULL;
         fs_sim_flip(files->f.fs, files->path, at, 16);
-        if (part_open(files->f.fs, files->dir, str_of(files->name), &part, &err)) {
+        if (part_open(files->f.fs, files->dir, str_of(files->name), NULL, &part, &err)) {
             if (parquet_verify(part->file, &err))
                 fail_msg("byte %d", (int)at);
             part_unref(part);

@@ -176,6 +176,25 @@ static void nan_and_negative_zero_survive(void **state)
     ddl(&c->fixture, "DROP TABLE floats");
 }
 
+/* NaNs of other bytes are no other keys: 0 / 0 has a sign, what is parsed has none. */
+static void all_nans_are_one_key_of_an_order(void **state)
+{
+    struct context *c = *state;
+    ddl(&c->fixture, "CREATE TABLE nans (k UInt8, f Float64, g Float32) ENGINE = MergeTree ORDER BY k");
+    insert_select(c, "nans",
+                  "SELECT toUInt8(number), multiIf(number = 0, nan, number = 1, -nan, number = 2, nan, number = 3, "
+                  "-inf, 2.), toFloat32(if(number < 3, 3 / (number + 1), nan)) FROM numbers(5)");
+    expect(c, "SELECT k FROM nans ORDER BY f, g", "3\n4\n2\n1\n0\n");
+    expect(c, "SELECT k FROM nans ORDER BY f DESC, g DESC", "4\n3\n0\n1\n2\n");
+    expect(c, "SELECT k FROM nans ORDER BY f NULLS FIRST, g", "2\n1\n0\n3\n4\n");
+    expect(c, "SELECT f, g, k FROM nans ORDER BY ALL", "-inf\tnan\t3\n2\tnan\t4\nnan\t1\t2\nnan\t1.5\t1\nnan\t3\t0\n");
+    expect(c, "SELECT k FROM nans ORDER BY g, k DESC", "2\n1\n0\n4\n3\n");
+    expect(c, "SELECT [f] FROM nans ORDER BY [f]", "[-inf]\n[2]\n[nan]\n[nan]\n[nan]\n");
+    expect(c, "SELECT DISTINCT hex(reinterpretAsString(f)) FROM nans WHERE isNaN(f) ORDER BY 1",
+           "000000000000F87F\n000000000000F8FF\n");
+    ddl(&c->fixture, "DROP TABLE nans");
+}
+
 static void a_column_added_later_has_its_default(void **state)
 {
     struct context *c = *state;
@@ -487,6 +506,7 @@ int main(void)
         cmocka_unit_test(statements_answer_as_the_engine_does),
         cmocka_unit_test(strings_keep_every_byte),
         cmocka_unit_test(nan_and_negative_zero_survive),
+        cmocka_unit_test(all_nans_are_one_key_of_an_order),
         cmocka_unit_test(a_column_added_later_has_its_default),
         cmocka_unit_test(other_statements_answer),
         cmocka_unit_test(final_applies_the_engines_rule),
