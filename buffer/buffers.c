@@ -32,6 +32,7 @@ struct slot {
     bool alone; /* the pace expected no company */
     uint64_t order, due_ns, wait_ns;
     uint64_t cost; /* memory of its inserts */
+    size_t waiters;
     uint64_t first_ns, last_ns;
     int64_t first_wall_ns, last_wall_ns;
     ptrdiff_t heap_at;
@@ -357,6 +358,7 @@ static void add_insert(struct buffers *b, struct slot *slot, struct insert *inse
     slot->batch.inserts_count++;
     slot->batch.bytes += insert->body_bytes;
     slot->cost += cost;
+    slot->waiters += insert->done != NULL;
     ledger_taken(b->ledger, insert); /* within the lock: before anybody settles it */
     b->inserts++;
     b->cost += cost;
@@ -519,7 +521,11 @@ void batch_finish(struct buffers *b, struct batch *batch, uint64_t now_ns, uint6
     b->taken_cost -= slot->cost;
     settle_marks(b, slot);
     if (stored)
-        pace_flushed(&buffer->pace, cost_ns, batch->inserts_count);
+        pace_flushed(&buffer->pace,
+                     &(struct pace_flush){ .cost_ns = cost_ns,
+                                           .inserts = batch->inserts_count,
+                                           .waiters = slot->waiters,
+                                           .spread_ns = slot->last_ns - MIN(slot->first_ns, slot->last_ns) });
     if (--buffer->alive_count == 0) {
         list_push_back(&b->idle, &buffer->idle_link);
         if (++b->idle_count > MAX(b->limits.shapes_max, (uint64_t)IDLE_MIN)) {

@@ -7,6 +7,13 @@
  *   share  = clamp(max / gap - 1, 0, 1)                      0: nobody comes within max; 1: somebody surely does
  *   wait   = min + share * (clamp(wanted, min, max) - min)
  *
+ * Senders that wait for their answer before they send again come all at once after a flush, and then nobody comes
+ * however long the wait: such a rate promises company that is not there. Two measurements of the batches tell, and are
+ * without effect where arrivals are independent:
+ *
+ *   wanted <= 2 * spread + gap       all who come have come: independent arrivals spread over wait - gap
+ *   share  = 0 while seen < due / 4  the rate promised company, and it did not come
+ *
  * The gap is the quotient of two sums that fade exponentially, so a Poisson stream gives a steady mean. */
 #include "buffer/pace.h"
 
@@ -16,6 +23,7 @@ enum {
     INSERTS_WANTED = 32, /* in a batch, if they come within max */
     COST_SHARE = 8,      /* a flush should take at most a 1/COST_SHARE part of the wait before it */
     COST_SMOOTH = 32,    /* flushes over which the cost is averaged */
+    SPREAD_SMOOTH = 8,   /* batches over which their spread and company are averaged */
     HORIZON_WAITS = 16   /* the arrival rate is averaged over so many longest waits, and at least HORIZON_NS_MIN */
 };
 static const double HORIZON_NS_MIN = 10e9;
@@ -23,7 +31,7 @@ static const double TOLERANCE = 0.10;
 
 void pace_init(struct pace *pace)
 {
-    *pace = (struct pace){ .horizon_ns = HORIZON_NS_MIN };
+    *pace = (struct pace){ .horizon_ns = HORIZON_NS_MIN, .spread_ns = -1 };
 }
 
 /* exp(-x) for x >= 0, near enough: a cubic that never gets negative and falls for good. */
@@ -49,15 +57,35 @@ void pace_arrival(struct pace *pace, uint64_t now_ns)
         pace->last_ns = now_ns;
 }
 
-void pace_flushed(struct pace *pace, uint64_t cost_ns, uint64_t inserts)
+static void smooth(double *mean, double value, double over)
 {
-    if (inserts == 0)
+    *mean += (value - *mean) / over;
+}
+
+static void note_company(struct pace *pace, const struct pace_flush *flush)
+{
+    if (flush->waiters < flush->inserts || pace->gap_ns <= 0.0) {
+        pace->spread_ns = -1;
         return;
-    double cost = (double)cost_ns;
+    }
+    double due = (double)pace->wait_ns / pace->gap_ns, seen = (double)(flush->inserts - 1);
+    if (pace->spread_ns < 0) {
+        pace->spread_ns = (double)flush->spread_ns;
+        pace->seen = pace->due = due;
+    }
+    smooth(&pace->spread_ns, (double)flush->spread_ns, SPREAD_SMOOTH);
+    smooth(&pace->seen, seen, SPREAD_SMOOTH);
+    smooth(&pace->due, due, SPREAD_SMOOTH);
+}
+
+void pace_flushed(struct pace *pace, const struct pace_flush *flush)
+{
+    if (flush->inserts == 0)
+        return;
     if (pace->cost_ns <= 0.0)
-        pace->cost_ns = cost;
-    else
-        pace->cost_ns += (cost - pace->cost_ns) / COST_SMOOTH;
+        pace->cost_ns = (double)flush->cost_ns;
+    smooth(&pace->cost_ns, (double)flush->cost_ns, COST_SMOOTH);
+    note_company(pace, flush);
 }
 
 static double clamp(double value, double least, double most)
@@ -65,11 +93,18 @@ static double clamp(double value, double least, double most)
     return value < least ? least : value > most ? most : value;
 }
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* How sure it is that another insert comes within max. */
 static double company(const struct pace *pace, double max)
 {
     if (pace->last_ns == 0 || pace->arrivals < 1.0)
         return 0.0; /* the first of its kind */
+    if (pace->spread_ns >= 0 && pace->seen < pace->due / 4)
+        return 0.0;
     if (pace->gap_ns * 2.0 <= max)
         return 1.0;
     return clamp(max / pace->gap_ns - 1.0, 0.0, 1.0);
@@ -87,8 +122,10 @@ uint64_t pace_wait_ns(struct pace *pace, const struct pace_limits *limits)
         return pace->wait_ns;
     }
     double share = company(pace, max);
-    double wanted = INSERTS_WANTED * pace->gap_ns, for_cost = COST_SHARE * pace->cost_ns;
-    double wait = min + share * (clamp(wanted > for_cost ? wanted : for_cost, min, max) - min);
+    double wanted = larger(INSERTS_WANTED * pace->gap_ns, COST_SHARE * pace->cost_ns);
+    if (pace->spread_ns >= 0)
+        wanted = clamp(wanted, 0, 2 * pace->spread_ns + pace->gap_ns);
+    double wait = min + share * (clamp(wanted, min, max) - min);
     double before = clamp((double)pace->wait_ns, min, max);
     bool stands = pace->wait_ns != 0 && wait > before * (1.0 - TOLERANCE) && wait < before * (1.0 + TOLERANCE);
     pace->wait_ns = (uint64_t)(stands ? before : wait);

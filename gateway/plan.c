@@ -13,10 +13,11 @@
 #include "gateway/sessions.h"
 #include "storage/store.h"
 
-enum { PLANS_MAX = 8192, KEY_MAX = 4096, PLAN_ARENA_BYTES = 1024 };
+enum { PLANS_MAX = 8192, PLANS_BYTES_MAX = 32 << 20, KEY_MAX = 4096, PLAN_ARENA_BYTES = 1024 };
 
 struct plans {
     struct map map;
+    size_t bytes;           /* of the plans in map */
     struct strbuf last_key; /* the key of the last request, and its plan: most often it is the next one's too */
     struct plan *last;      /* a reference */
     struct strbuf key;      /* of the request at hand: URL parameters, then headers */
@@ -378,7 +379,20 @@ failed:
     return NULL;
 }
 
-/* Room for one more: any plan goes, so that an attacker cannot choose which. */
+/* The shape holds about as much as the arena that it was made from. */
+static size_t plan_bytes(const struct plan *plan)
+{
+    size_t bytes = sizeof(*plan) + arena_bytes(plan->arena) * (plan->shape == NULL ? 1 : 2);
+    return plan->of_body == NULL ? bytes : bytes + plan_bytes(plan->of_body);
+}
+
+static void count_bytes(struct plans *plans, struct plan *plan, size_t bytes)
+{
+    plans->bytes += bytes - plan->cached_bytes;
+    plan->cached_bytes = bytes;
+}
+
+/* Any plan goes, so that an attacker cannot choose which. */
 static void evict_one(struct plans *plans, struct rng *rng)
 {
     struct str key;
@@ -386,11 +400,26 @@ static void evict_one(struct plans *plans, struct rng *rng)
     size_t at = (size_t)rng_below(rng, plans->map.cap);
     if (!map_next(&plans->map, &at, &key, &plan)) {
         at = 0;
-        if (!map_next(&plans->map, &at, &key, &plan))
-            return;
+        must(map_next(&plans->map, &at, &key, &plan));
     }
     map_remove(&plans->map, key);
+    count_bytes(plans, plan, 0);
     plan_unref(plan);
+}
+
+static void make_room(struct plans *plans, size_t count, size_t bytes, struct rng *rng)
+{
+    while (plans->map.count > 0 && (plans->map.count + count > PLANS_MAX || plans->bytes + bytes > PLANS_BYTES_MAX))
+        evict_one(plans, rng);
+}
+
+void plan_keep_of_body(struct plans *plans, struct plan *plan, struct plan *of_body, struct rng *rng)
+{
+    plan_unref(plan->of_body);
+    plan->of_body = plan_ref(of_body);
+    if (plan->cached_bytes > 0)
+        count_bytes(plans, plan, plan_bytes(plan));
+    make_room(plans, 0, 0, rng);
 }
 
 static void remember(struct plans *plans, struct plan *plan, const struct request *request)
@@ -400,9 +429,13 @@ static void remember(struct plans *plans, struct plan *plan, const struct reques
         return; /* it holds for this session alone */
     if (!repeats || plans->key.len > KEY_MAX)
         return;
-    if (plans->map.count >= PLANS_MAX)
-        evict_one(plans, request->gateway->rng);
-    plan_unref(map_put(&plans->map, strbuf_view(&plans->key), plan_ref(plan)));
+    size_t bytes = plan_bytes(plan);
+    make_room(plans, 1, bytes, request->gateway->rng);
+    struct plan *old = map_put(&plans->map, strbuf_view(&plans->key), plan_ref(plan));
+    if (old != NULL)
+        count_bytes(plans, old, 0);
+    plan_unref(old);
+    count_bytes(plans, plan, bytes);
 }
 
 static void set_query_id(struct request *request, struct str query_id)

@@ -2,8 +2,8 @@
  * that a repeated statement costs one lookup.
  *
  * The key of the cache is the URL's parameters as sent, without those that differ from request to request (query_id,
- * tokens, ...), and the headers that matter. Each polling thread has its own cache: no locks. A plan made before the
- * last DDL statement is made again. Errors are not cached. */
+ * tokens, ...), and the headers that matter. Each polling thread has its own cache, bounded by number and bytes: no
+ * locks. A plan made before the last DDL statement is made again. Errors are not cached. */
 #ifndef SLUICE_GATEWAY_PLAN_H
 #define SLUICE_GATEWAY_PLAN_H
 #include <stdbool.h>
@@ -18,6 +18,7 @@
 
 struct request;
 struct gateway;
+struct rng;
 
 struct plan {
     int refs; /* one polling thread, or one request: not atomic */
@@ -33,6 +34,7 @@ struct plan {
     struct str head;       /* the bytes of the body that are statement, where it stands there */
     struct str data_start; /* data that stands in the URL, with its newline */
     struct plan *of_body;  /* on a plan without shape: the plan for bodies that begin with of_body->head */
+    size_t cached_bytes;   /* while it is in the cache: what it counts there */
 };
 
 struct plans;
@@ -49,6 +51,8 @@ must_use bool plan_find(struct plans *plans, struct request *request, struct err
  */
 must_use bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct str text, struct plan **plan,
                               size_t *data_offset, struct err *err);
+/* of_body becomes what plan, without shape, has for bodies that begin with its head. */
+void plan_keep_of_body(struct plans *plans, struct plan *plan, struct plan *of_body, struct rng *rng);
 struct plan *plan_ref(struct plan *plan);
 void plan_unref(struct plan *plan); /* NULL is fine */
 #endif

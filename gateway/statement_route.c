@@ -68,6 +68,14 @@ static bool head_repeats(const struct plan *plan, uint64_t generation, struct st
     return body.len > head.len && memcmp(body.data, head.data, head.len) == 0 && !is_blank(body.data[head.len]);
 }
 
+/* The request's own from now on: the cache may let go of it at any time. */
+static enum request_step admit_as(struct request *request, struct plan *plan)
+{
+    plan_unref(request->plan);
+    request->plan = plan;
+    return insert_admit(request, plan);
+}
+
 /* The statement, or its end, stands in the body. */
 static enum request_step insert_from_body(struct request *request)
 {
@@ -77,7 +85,7 @@ static enum request_step insert_from_body(struct request *request)
     size_t offset = 0;
     if (head_repeats(plan, plan->generation, body)) {
         request->data = str_from(body, plan->of_body->head.len);
-        return insert_admit(request, plan->of_body);
+        return admit_as(request, plan_ref(plan->of_body));
     }
     struct strbuf text = { 0 };
     struct str statement = str_sub(body, 0, (size_t)MIN(plan->settings.max_query_size, (uint64_t)body.len));
@@ -99,9 +107,8 @@ static enum request_step insert_from_body(struct request *request)
         insert->head = arena_dup(insert->arena, str_sub(body, 0, offset));
     request->data = str_from(body, in_body);
     strbuf_fini(&text);
-    plan_unref(plan->of_body);
-    plan->of_body = insert;
-    return insert_admit(request, insert);
+    plan_keep_of_body(request->home->plans, plan, insert, request->gateway->rng);
+    return admit_as(request, insert);
 }
 
 /* --- everything else, on the pool --------------------------------------------------------------------------------- */

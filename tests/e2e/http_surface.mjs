@@ -1,4 +1,5 @@
 // The HTTP surface as clients use it: errors in the asked format, sessions, parameters, KILL, cross-origin, versions.
+import fs from 'node:fs'
 import net from 'node:net'
 import { Daemon, check, equal, test, until } from './lib.mjs'
 
@@ -92,6 +93,27 @@ await test(d, {
     const killed = await d.sql("KILL QUERY WHERE query_id = 'slow' SYNC FORMAT JSONEachRow")
     equal(JSON.parse(killed).kill_status, 'finished', killed)
     equal(code(await slow), '394', 'cancelled')
+  },
+
+  'an INSERT SELECT keeps its clause while other statements pass': async () => {
+    await d.sql('CREATE TABLE kept (id UInt64) ENGINE = MergeTree ORDER BY id')
+    const insert = () => d.request({ path: '/?query_id=long', body: "INSERT INTO kept SETTINGS insert_deduplication_token = 'its own' " +
+      'SELECT count() FROM numbers(500000) WHERE number % 7 = 3' })
+    const first = insert()
+    await until(async () => (await d.sql("SELECT count() FROM system.processes WHERE query_id = 'long'")) === '1\n', 'it runs')
+    await Promise.all(Array.from({ length: 40 }, (_, i) => /* many connections: each polling thread gets some */
+      d.sql(`INSERT INTO kept SETTINGS insert_deduplication_token = 'another ${i}' FORMAT CSV\n${i}\n`)))
+    equal((await first).status, 200, 'the long one')
+    equal((await insert()).headers['x-sluice-duplicate'], '1', 'again, under the same token')
+  },
+
+  'statements in bodies are remembered within bounds': async () => {
+    const resident = () => Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${d.child.pid}/status`, 'utf8'))[1]) / 1024
+    const before = resident()
+    for (let i = 0; i < 500; i++)
+      await d.sql(`INSERT INTO kept SETTINGS format_custom_row_before_delimiter = '${'x'.repeat(200000)}' FORMAT CSV\n${i}\n`, { max_threads: i, wait_for_async_insert: 0 })
+    const grown = resident() - before
+    check(grown < 400, `500 statements of 200 KB: ${grown} MiB`)
   },
 
   'other origins may read what they have to': async () => {

@@ -17,6 +17,7 @@ struct stream {
     double cost_ns;     /* of a flush */
     double cost_row_ns; /* and of each insert in it */
     double cost_noise;  /* +- this part of it */
+    bool waits;         /* the senders wait for their answers */
 };
 
 struct run {
@@ -40,7 +41,7 @@ static void run_init(struct run *run)
 /* One buffer: opened by an arrival, filled until it is due, flushed. Returns its wait. */
 static uint64_t one_flush(struct run *run, const struct stream *s, const struct pace_limits *limits)
 {
-    uint64_t due_ns = 0, wait_ns = 0, inserts = 0;
+    uint64_t due_ns = 0, wait_ns = 0, inserts = 0, first_ns = 0;
     for (;;) {
         double gap = s->poisson ? -s->gap_ns * log(uniform(run)) : s->gap_ns;
         if (due_ns != 0 && run->now_ns + (uint64_t)gap > due_ns)
@@ -54,10 +55,12 @@ static uint64_t one_flush(struct run *run, const struct stream *s, const struct 
             wait_ns = pace_wait_ns(&run->pace, limits);
             assert_true(wait_ns >= limits->wait_ns_min && wait_ns <= limits->wait_ns_max);
             due_ns = run->now_ns + wait_ns;
+            first_ns = run->now_ns;
         }
     }
     double cost = (s->cost_ns + s->cost_row_ns * (double)inserts) * (1 + s->cost_noise * (2 * uniform(run) - 1));
-    pace_flushed(&run->pace, (uint64_t)cost, inserts);
+    struct pace_flush flush = { (uint64_t)cost, inserts, s->waits ? inserts : 0, run->now_ns - first_ns };
+    pace_flushed(&run->pace, &flush);
     return wait_ns;
 }
 
@@ -182,6 +185,52 @@ static void a_stream_that_comes_back_is_soon_seen(void **state)
     assert_true(run.now_ns - since < 60 * NS_PER_S);
 }
 
+/* Each of so many senders sends again as soon as it is answered: none comes while they wait. */
+static uint64_t wait_of_closed_loop(unsigned senders, double cost_ns)
+{
+    struct run run;
+    uint64_t wait_ns = 0;
+    run_init(&run);
+    for (int i = 0; i < 300; i++) {
+        uint64_t first_ns = run.now_ns;
+        for (unsigned k = 0; k < senders; k++) {
+            pace_arrival(&run.pace, run.now_ns);
+            if (k == 0)
+                wait_ns = pace_wait_ns(&run.pace, &defaults);
+            run.now_ns += k + 1 < senders ? 100000 : 0;
+        }
+        struct pace_flush flush = { (uint64_t)cost_ns, senders, senders, run.now_ns - first_ns };
+        run.now_ns = first_ns + wait_ns + (uint64_t)cost_ns;
+        pace_flushed(&run.pace, &flush);
+        run.now_ns += NS_PER_MS; /* until the first is back */
+    }
+    return wait_ns;
+}
+
+static void senders_that_wait_are_not_waited_for_in_vain(void **state)
+{
+    static const unsigned senders[] = { 1, 2, 4, 16, 64 };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(senders); i++)
+        assert_int_equal(wait_of_closed_loop(senders[i], 3e6), defaults.wait_ns_min);
+}
+
+/* Independent senders that wait are waited for like any others: their batches look as their rate promises. */
+static void independent_senders_are_waited_for_whether_they_wait_or_not(void **state)
+{
+    static const double gaps[] = { 10e6, 20e6, 50e6, 90e6 };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(gaps); i++) {
+        struct stream s = { .gap_ns = gaps[i], .burst = 1, .cost_ns = 1e6 };
+        uint64_t wait_ns = wait_after(&s, 200);
+        s.waits = true;
+        assert_in_range(wait_after(&s, 200), wait_ns - wait_ns / 10, wait_ns);
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(gaps); i++)
+        settles(&(struct stream){ .gap_ns = gaps[i] / 10, .poisson = true, .burst = 1, .cost_ns = 2e6, .waits = true },
+                "independent senders that wait");
+}
+
 static void limits_hold_and_fixed_is_fixed(void **state)
 {
     (void)state;
@@ -211,6 +260,8 @@ int main(void)
         cmocka_unit_test(company_is_waited_for),
         cmocka_unit_test(dear_flushes_are_made_less_often),
         cmocka_unit_test(a_stream_that_comes_back_is_soon_seen),
+        cmocka_unit_test(senders_that_wait_are_not_waited_for_in_vain),
+        cmocka_unit_test(independent_senders_are_waited_for_whether_they_wait_or_not),
         cmocka_unit_test(limits_hold_and_fixed_is_fixed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
