@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "format/parquet.h"
 #include "format/rows.h"
 #include "storage/store.h"
 
@@ -122,6 +123,11 @@ static void parse_insert(struct sink_store *store, struct work *work, const stru
     if (!has_room(store, work, &err) ||
         !rows_parse(shape->format, str_make(insert->body, insert->body_bytes), &target, &work->block, &report, &err)) {
         refuse(insert, &err, &report);
+        return;
+    }
+    if (!parquet_times_fit(&work->block, row_first, work->def->settings.profile, &err)) {
+        block_truncate(&work->block, row_first);
+        refuse(insert, &err, NULL);
         return;
     }
     insert->fields_skipped = report.fields_skipped;
