@@ -189,16 +189,29 @@ static bool columns_check(struct plan *plan, const struct schema *schema, struct
                                 plan->settings.format.insert_allow_materialized_columns, indexes, &count, err);
 }
 
+/* What a SELECT gives is no input format's: a NULL takes the column's default unless insert_null_as_default says no. */
+static size_t settings_of_select(const struct settings_request *settings, struct shape_setting *out)
+{
+    out[0] = (struct shape_setting){ STR("input_format_null_as_default"), STR("1") };
+    out[1] = (struct shape_setting){ STR("input_format_defaults_for_omitted_fields"), STR("1") };
+    for (size_t i = 0; i < settings->settings_count; i++)
+        if (str_is(settings->settings[i].name, "insert_null_as_default"))
+            out[0].value = settings->settings[i].value;
+    return 2;
+}
+
 static bool shape_make(struct plan *plan, const struct insert_head *head, struct str database,
                        const struct row_format *format, struct err *err)
 {
     const struct settings_request *settings = &plan->settings;
-    struct shape_setting *matter = ARENA_ARRAY(plan->arena, struct shape_setting, settings->settings_count + 1);
+    struct shape_setting *matter = ARENA_ARRAY(plan->arena, struct shape_setting, settings->settings_count + 3);
     size_t count = 0;
     for (size_t i = 0; i < settings->settings_count; i++) {
         if (shape_setting_matters(settings->settings[i].name))
             matter[count++] = (struct shape_setting){ settings->settings[i].name, settings->settings[i].value };
     }
+    if (plan->is_select)
+        count += settings_of_select(settings, matter + count);
     struct shape_spec spec = { .database = database,
                                .table = head->table,
                                .user = plan->user->name,
