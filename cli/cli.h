@@ -4,6 +4,7 @@
  * what next. One thread. */
 #ifndef SLUICE_CLI_CLI_H
 #define SLUICE_CLI_CLI_H
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,10 +48,11 @@ bool cli_arguments_ok(struct cli *cli, int min, int max);
 
 /* ---- one call to the daemon ---- */
 struct reply {
-    long status; /* 0: no answer; error says why */
+    long status; /* 0: no answer; error says why, and what that means */
     struct strbuf body;
     char error[256];
-    char ack[16], batch[64], query_id[64], exception_code[16], written_rows[24];
+    char ack[16], batch[64], query_id[64], exception_code[16];
+    uint64_t written_rows;
     bool duplicate;
 };
 enum body_source { BODY_NONE, BODY_BYTES, BODY_FILE };
@@ -73,10 +75,17 @@ void cli_add_parameter(struct strbuf *parameters, const char *name, struct str v
 /* A name or text as SQL: `name`, 'text'. */
 void cli_add_name(struct strbuf *sql, struct str name);
 void cli_add_text(struct strbuf *sql, struct str text);
+/* "table" or "db.table" as a condition on the columns database and table. */
+void cli_add_table_condition(struct cli *cli, struct strbuf *sql, struct str table);
 
 /* ---- printing ---- */
-/* Runs a SELECT and prints it: a table for people, or {"KEY":[{...}]} with -o json. empty: what to say without rows. */
-int cli_list(struct cli *cli, const char *key, struct str select, const char *empty);
+/* A statement that answers rows: its answer as JSON, with "meta" and "data". NULL: the error has been printed. */
+json_t *cli_rows(struct cli *cli, struct str statement);
+/* {"KEY":[{...}]} on a line. */
+void cli_print_json(const char *key, json_t *rows);
+/* Runs a SELECT and prints it: a table for people, or JSON with -o json. empty: what to say without rows. *count, where
+ * not NULL, becomes the number of rows. */
+int cli_list(struct cli *cli, const char *key, struct str select, const char *empty, size_t *count);
 
 /* ---- verbs ---- */
 int verb_insert(struct cli *cli);

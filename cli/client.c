@@ -59,7 +59,7 @@ static void take_summary(struct reply *reply, struct str json)
         return;
     struct str rest = str_from(json, (size_t)at + key.len), digits;
     if (str_cut(&rest, '"', &digits))
-        copy_value(reply->written_rows, sizeof(reply->written_rows), digits);
+        (void)str_to_u64(digits, &reply->written_rows); /* stays 0 when it is none */
 }
 
 static size_t take_header(char *data, size_t size, size_t count, void *context)
@@ -84,6 +84,17 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
     return size * count;
 }
 
+void cli_add_table_condition(struct cli *cli, struct strbuf *sql, struct str table)
+{
+    struct str database = cli->database != NULL ? str_of(cli->database) : STR("default");
+    if (str_find_char(table, '.') != STR_NONE)
+        (void)str_cut(&table, '.', &database);
+    strbuf_add_text(sql, "database = ");
+    cli_add_text(sql, database);
+    strbuf_add_text(sql, " AND table = ");
+    cli_add_text(sql, table);
+}
+
 static size_t read_file(char *data, size_t size, size_t count, void *context)
 {
     size_t got = fread(data, 1, size * count, context);
@@ -94,8 +105,8 @@ static struct curl_slist *request_headers(struct cli *cli, const struct call *ca
 {
     struct curl_slist *headers = curl_slist_append(NULL, "Expect:");
     struct strbuf line = { 0 };
-    if (cli->user != NULL) {
-        strbuf_addf(&line, "X-ClickHouse-User: %s", cli->user);
+    if (cli->user != NULL || cli->password != NULL) {
+        strbuf_addf(&line, "X-ClickHouse-User: %s", cli->user != NULL ? cli->user : "default");
         headers = curl_slist_append(headers, strbuf_cstr(&line));
         strbuf_clear(&line);
         strbuf_addf(&line, "X-ClickHouse-Key: %s", cli->password != NULL ? cli->password : "");
@@ -124,6 +135,19 @@ static void set_body(CURL *curl, const struct call *call)
     }
     if (call->method != NULL)
         curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, call->method);
+}
+
+/* Why there is no answer, and what that means. A body that broke off is refused whole: nothing of it is stored. */
+static void explain(CURL *curl, const struct call *call, CURLcode code, struct reply *reply)
+{
+    bool torn = call->source == BODY_FILE && ferror((FILE *)call->file);
+    long request_bytes = 0;
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &request_bytes);
+    if (torn)
+        snprintf(reply->error, sizeof(reply->error), "cannot read what to insert; nothing was stored");
+    else
+        snprintf(reply->error, sizeof(reply->error), "%s: %s; %s", call->base, curl_easy_strerror(code),
+                 request_bytes > 0 ? "it is not known whether that was done" : "is sluiced running there?");
 }
 
 void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
@@ -158,7 +182,7 @@ void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
     if (code == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
     else
-        snprintf(reply->error, sizeof(reply->error), "%s: %s", strbuf_cstr(&url), curl_easy_strerror(code));
+        explain(curl, call, code, reply);
     curl_slist_free_all(headers);
     strbuf_fini(&url);
     curl_easy_cleanup(curl);
@@ -178,7 +202,7 @@ bool cli_statement(struct cli *cli, struct str statement, const char *parameters
     if (reply->status >= 200 && reply->status < 300)
         return true;
     if (reply->status == 0)
-        cli_fail("%s; is sluiced running there? (--url, SLUICE_URL)", reply->error);
+        cli_fail("%s", reply->error);
     else
         cli_fail(STR_FMT, STR_ARG(str_trim(strbuf_view(&reply->body))));
     reply_fini(reply);

@@ -1,5 +1,6 @@
 /* main.c: the `sluice` command: options before or after the verb, then the verb. */
 #include <curl/curl.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,9 @@
 #include "cli/cli.h"
 
 const struct verb cli_verbs[] = {
-    { "insert", "TABLE [FILE] [--format F] [--ack stored|buffered] [--token T]", "Insert a file, or standard input",
+    { "insert", "TABLE [FILE] [--format F] [--ack stored|buffered] [--token T]",
+      "Insert a file, or standard input; without --format, .csv, .tsv and .parquet are\n"
+      "      what they say, and all else is JSONEachRow",
       "sluice insert events --format JSONEachRow rows.ndjson", verb_insert },
     { "query", "[SQL]", "Run a statement; SQL from standard input without an argument",
       "sluice query 'SELECT count() FROM events'", verb_query },
@@ -17,17 +20,22 @@ const struct verb cli_verbs[] = {
     { "status", "", "Is the daemon well, and how much is where", "sluice status -o json", verb_status },
     { "tables", "", "Tables with their rows, bytes and parts", "sluice tables", verb_tables },
     { "parts", "[TABLE]", "Parts of one table or of all", "sluice parts default.events", verb_parts },
-    { "dlq list", "[--table T] [--limit N]", "Dead letters: inserts that could not be stored", "sluice dlq list",
-      verb_dlq_list },
+    { "dlq list", "[--table T] [--where CONDITION] [--limit N]", "Dead letters: inserts that could not be stored",
+      "sluice dlq list", verb_dlq_list },
     { "dlq show", "ID", "One dead letter with its body", "sluice dlq show 0000000000000001", verb_dlq_show },
-    { "dlq replay", "ID... | --all", "Insert dead letters again, with their original tokens", "sluice dlq replay --all",
-      verb_dlq_replay },
-    { "dlq drop", "ID... | --all --yes", "Forget dead letters", "sluice dlq drop 0000000000000001", verb_dlq_drop },
-    { "load upclick",
-      "[--functions N] [--every S] [--jitter P] [--duration S] [--target URL] [--ack LEVEL] [--batching on|off]"
-      " [--connect new|keep] [--retries N] [--timeout S] [--seed N] [--speed X] [--verify|--no-verify] "
-      "[--allow-remote]",
-      "Simulated functions that insert one row each, and a check that none was lost",
+    { "dlq replay", "ID... | --where CONDITION | --all", "Insert dead letters again, with their original tokens",
+      "sluice dlq replay --where \"table = 'events'\"", verb_dlq_replay },
+    { "dlq drop", "ID... | --where CONDITION | --all --yes", "Forget dead letters", "sluice dlq drop 0000000000000001",
+      verb_dlq_drop },
+    { "load upclick", "[OPTION...]",
+      "Simulated functions that insert one row each, and a check that none was lost.\n"
+      "      Who: --functions N (200), --every SECONDS (10), --jitter PERCENT (20), --seed N (1),\n"
+      "      --speed X (1: times as fast as the clock).\n"
+      "      How long: --duration SECONDS (until Ctrl-C).\n"
+      "      How: --ack stored|spooled|buffered, --batching on|off, --connect new|keep,\n"
+      "      --retries N (1), --timeout SECONDS (3).\n"
+      "      Where: --target http://ADDRESS:PORT (--url), --allow-remote if that is not this machine.\n"
+      "      The check: --verify, --no-verify.",
       "sluice load upclick --functions 200 --every 10 --duration 60", verb_load_upclick },
 };
 const size_t cli_verbs_count = ARRAY_COUNT(cli_verbs);
@@ -125,14 +133,34 @@ bool cli_arguments_ok(struct cli *cli, int min, int max)
     return false;
 }
 
-static void print_help(void)
+/* Whether a verb begins with this word; every verb does with NULL. */
+static bool verb_has(const struct verb *verb, const char *word)
+{
+    struct str rest = str_of(verb->name), first;
+    return word == NULL || (str_cut(&rest, ' ', &first) && str_eq(first, str_of(word)));
+}
+
+/* The first word of some verb. */
+static bool known_word(const char *word)
+{
+    for (size_t i = 0; i < cli_verbs_count; i++)
+        if (verb_has(&cli_verbs[i], word))
+            return true;
+    return false;
+}
+
+/* All, or what is about one verb. */
+static void print_help(const char *word)
 {
     puts("Examples:");
     for (size_t i = 0; i < cli_verbs_count; i++)
-        printf("  %s\n", cli_verbs[i].example);
+        if (verb_has(&cli_verbs[i], word))
+            printf("  %s\n", cli_verbs[i].example);
     puts("\nUsage: sluice [--url URL] [--admin-url URL] [--user NAME] [--database DB] [-o json] VERB ...\n\nVerbs:");
     for (size_t i = 0; i < cli_verbs_count; i++)
-        printf("  %s %s\n      %s\n", cli_verbs[i].name, cli_verbs[i].usage, cli_verbs[i].help);
+        if (verb_has(&cli_verbs[i], word))
+            printf("  %s%s%s\n      %s\n", cli_verbs[i].name, cli_verbs[i].usage[0] != '\0' ? " " : "",
+                   cli_verbs[i].usage, cli_verbs[i].help);
     puts("\nEnvironment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD.\n"
          "Exit status: 0 done, 1 failed or refused, 2 bad command line.");
 }
@@ -158,6 +186,10 @@ static int unknown_verb(struct cli *cli)
 {
     if (cli->argc == 0)
         return cli_usage("a verb is missing; see sluice --help");
+    if (cli->argv[0][0] == '-')
+        return cli_usage("unknown option %s; see sluice --help", cli->argv[0]);
+    if (known_word(cli->argv[0]))
+        return cli_usage("%s needs another word; see sluice %s --help", cli->argv[0], cli->argv[0]);
     struct str names[ARRAY_COUNT(cli_verbs)];
     for (size_t i = 0; i < cli_verbs_count; i++)
         names[i] = str_of(cli_verbs[i].name);
@@ -191,6 +223,15 @@ static bool take_common(struct cli *cli)
     return !bad;
 }
 
+/* The status, now that all is written: a pager that ended early is a failure, but no news to whoever ended it. */
+static int written(int status)
+{
+    errno = 0;
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || status != EXIT_DONE)
+        return status;
+    return errno == EPIPE ? EXIT_FAILED : cli_fail("cannot write to standard output");
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli = { .argc = argc - 1, .argv = argv + 1 };
@@ -199,7 +240,7 @@ int main(int argc, char **argv)
         return printf("sluice %s\n", SLUICE_VERSION) < 0;
     if (cli_take_flag(&cli, "--help") || cli_take_flag(&cli, "-h") ||
         (cli.argc == 1 && strcmp(cli.argv[0], "help") == 0)) {
-        print_help();
+        print_help(cli.argc > 0 && known_word(cli.argv[0]) ? cli.argv[0] : NULL);
         return EXIT_DONE;
     }
     if (!take_common(&cli))
@@ -210,7 +251,5 @@ int main(int argc, char **argv)
     curl_global_init(CURL_GLOBAL_DEFAULT);
     int status = verb->run(&cli);
     curl_global_cleanup();
-    if (fflush(stdout) != 0 && status == EXIT_DONE)
-        status = cli_fail("cannot write to standard output");
-    return status;
+    return written(status);
 }

@@ -56,28 +56,43 @@ static void print_table(const json_t *meta, const json_t *rows)
     free(right);
 }
 
-int cli_list(struct cli *cli, const char *key, struct str select, const char *empty)
+json_t *cli_rows(struct cli *cli, struct str statement)
 {
     struct reply reply;
-    int status = EXIT_DONE;
-    if (!cli_statement(cli, select, "default_format=JSON", &reply))
-        return EXIT_FAILED;
+    if (!cli_statement(cli, statement, "default_format=JSON", &reply))
+        return NULL;
     json_error_t error;
     json_t *answer = json_loadb(reply.body.data, reply.body.len, JSON_ALLOW_NUL, &error);
-    json_t *rows = json_object_get(answer, "data");
-    if (!json_is_array(rows)) {
-        status = cli_fail("the answer is not the JSON that was expected: %s", answer == NULL ? error.text : "no data");
-    } else if (cli->json) {
-        json_t *out = json_pack("{s:O}", key, rows);
-        json_dumpf(out, stdout, JSON_COMPACT);
-        putchar('\n');
-        json_decref(out);
-    } else if (json_array_size(rows) == 0) {
-        puts(empty);
-    } else {
-        print_table(json_object_get(answer, "meta"), rows);
-    }
-    json_decref(answer);
     reply_fini(&reply);
-    return status;
+    if (json_is_array(json_object_get(answer, "data")))
+        return answer;
+    cli_fail("the answer is not the JSON that was expected: %s", answer == NULL ? error.text : "no data");
+    json_decref(answer);
+    return NULL;
+}
+
+void cli_print_json(const char *key, json_t *rows)
+{
+    json_t *out = json_pack("{s:O}", key, rows);
+    json_dumpf(out, stdout, JSON_COMPACT);
+    putchar('\n');
+    json_decref(out);
+}
+
+int cli_list(struct cli *cli, const char *key, struct str select, const char *empty, size_t *count)
+{
+    json_t *answer = cli_rows(cli, select);
+    if (answer == NULL)
+        return EXIT_FAILED;
+    json_t *rows = json_object_get(answer, "data");
+    if (cli->json)
+        cli_print_json(key, rows);
+    else if (json_array_size(rows) == 0)
+        puts(empty);
+    else
+        print_table(json_object_get(answer, "meta"), rows);
+    if (count != NULL)
+        *count = json_array_size(rows);
+    json_decref(answer);
+    return EXIT_DONE;
 }

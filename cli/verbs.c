@@ -1,7 +1,9 @@
 /* verbs.c: the verbs that ask the daemon something and print the answer. */
-#include <jansson.h>
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -19,11 +21,12 @@ static void add_table(struct strbuf *sql, struct str table)
     cli_add_name(sql, table);
 }
 
+/* The two that have names in a first line show it by themselves. */
 static const char *guess_format(const char *file)
 {
     static const struct {
         const char *ending, *format;
-    } endings[] = { { ".csv", "CSVWithNames" }, { ".tsv", "TabSeparated" }, { ".parquet", "Parquet" } };
+    } endings[] = { { ".csv", "CSV" }, { ".tsv", "TabSeparated" }, { ".parquet", "Parquet" } };
     for (size_t i = 0; file != NULL && i < ARRAY_COUNT(endings); i++)
         if (str_ends(str_of(file), str_of(endings[i].ending)))
             return endings[i].format;
@@ -35,9 +38,9 @@ static int print_insert(struct cli *cli, const struct reply *reply)
     bool ok = reply->status >= 200 && reply->status < 300;
     struct str message = str_trim(strbuf_view(&reply->body));
     if (cli->json) {
-        json_t *out = json_pack("{s:b, s:i, s:s, s:s, s:s, s:s, s:b}", "ok", ok, "status", (int)reply->status, "ack",
+        json_t *out = json_pack("{s:b, s:i, s:s, s:s, s:s, s:I, s:b}", "ok", ok, "status", (int)reply->status, "ack",
                                 reply->ack, "batch", reply->batch, "query_id", reply->query_id, "written_rows",
-                                reply->written_rows, "duplicate", reply->duplicate);
+                                (json_int_t)reply->written_rows, "duplicate", reply->duplicate);
         if (!ok)
             json_object_set_new(
                 out, "error", reply->status == 0 ? json_string(reply->error) : json_stringn(message.data, message.len));
@@ -47,15 +50,22 @@ static int print_insert(struct cli *cli, const struct reply *reply)
         return ok ? EXIT_DONE : EXIT_FAILED;
     }
     if (reply->status == 0)
-        return cli_fail("%s; it is not known whether the rows were taken", reply->error);
+        return cli_fail("%s", reply->error);
     if (!ok)
         return cli_fail(STR_FMT, STR_ARG(message));
     printf("%s", reply->ack[0] != '\0' ? reply->ack : "done");
     if (strcmp(reply->ack, "stored") == 0)
-        printf(" %s rows", reply->written_rows);
+        printf(" %llu %s", (unsigned long long)reply->written_rows, reply->written_rows == 1 ? "row" : "rows");
     printf("%s%s%s\n", reply->duplicate ? ", a duplicate of an earlier insert" : "",
            reply->batch[0] != '\0' ? ", batch " : "", reply->batch);
     return EXIT_DONE;
+}
+
+/* Says why nothing happens while a person is expected to type. */
+static void say_terminal(const char *what)
+{
+    if (isatty(STDIN_FILENO))
+        fprintf(stderr, "sluice: reading %s from the terminal; Ctrl-D ends them\n", what);
 }
 
 int verb_insert(struct cli *cli)
@@ -69,7 +79,9 @@ int verb_insert(struct cli *cli)
     const char *file = cli->argc == 2 && strcmp(cli->argv[1], "-") != 0 ? cli->argv[1] : NULL;
     FILE *in = file != NULL ? fopen(file, "rb") : stdin;
     if (in == NULL)
-        return cli_fail("cannot open %s", file);
+        return cli_fail("cannot open %s: %s", file, strerror(errno));
+    if (file == NULL)
+        say_terminal("rows");
     struct strbuf sql = { 0 }, parameters = { 0 };
     strbuf_add_text(&sql, "INSERT INTO ");
     add_table(&sql, str_of(cli->argv[0]));
@@ -96,6 +108,7 @@ int verb_insert(struct cli *cli)
 static bool read_stdin(struct strbuf *out)
 {
     char piece[65536];
+    say_terminal("lines of SQL");
     for (size_t got; (got = fread(piece, 1, sizeof(piece), stdin)) > 0;)
         strbuf_add_bytes(out, piece, got);
     return !ferror(stdin);
@@ -110,7 +123,7 @@ int verb_query(struct cli *cli)
     if (cli->argc == 1)
         strbuf_add_text(&sql, cli->argv[0]);
     else if (!read_stdin(&sql))
-        return cli_fail("cannot read standard input");
+        return cli_fail("cannot read standard input: %s", strerror(errno));
     const char *format = cli->json               ? "default_format=JSON"
                          : isatty(STDOUT_FILENO) ? "default_format=PrettyCompact"
                                                  : "default_format=TabSeparatedWithNames";
@@ -150,7 +163,7 @@ int verb_tables(struct cli *cli)
     return cli_list(cli, "tables",
                     STR("SELECT database, name, engine, total_rows, total_bytes, active_parts FROM system.tables"
                         " WHERE database != 'system' ORDER BY database, name"),
-                    "no tables");
+                    "no tables", NULL);
 }
 
 int verb_parts(struct cli *cli)
@@ -162,18 +175,11 @@ int verb_parts(struct cli *cli)
                     "SELECT database, table, partition, name, active, level, rows, bytes_on_disk, modification_time"
                     " FROM system.parts");
     if (cli->argc == 1) {
-        struct str table = str_of(cli->argv[0]), database = STR("default");
-        if (str_find_char(table, '.') != STR_NONE)
-            str_cut(&table, '.', &database);
-        else if (cli->database != NULL)
-            database = str_of(cli->database);
-        strbuf_add_text(&sql, " WHERE database = ");
-        cli_add_text(&sql, database);
-        strbuf_add_text(&sql, " AND table = ");
-        cli_add_text(&sql, table);
+        strbuf_add_text(&sql, " WHERE ");
+        cli_add_table_condition(cli, &sql, str_of(cli->argv[0]));
     }
     strbuf_add_text(&sql, " ORDER BY database, table, partition, name");
-    int status = cli_list(cli, "parts", strbuf_view(&sql), "no parts");
+    int status = cli_list(cli, "parts", strbuf_view(&sql), "no parts", NULL);
     strbuf_fini(&sql);
     return status;
 }
@@ -197,22 +203,28 @@ static double sum_metric(struct str page, const char *name)
     return sum;
 }
 
+/* A whole number without a fraction. */
+static json_t *figure(double value)
+{
+    return floor(value) == value && fabs(value) < 9e15 ? json_integer((json_int_t)value) : json_real(value);
+}
+
 int verb_status(struct cli *cli)
 {
     static const struct {
-        const char *key, *metric, *unit;
+        const char *key, *metric;
     } figures[] = {
-        { "buffered_inserts", "sluice_buffer_inserts", "" },
-        { "buffered_bytes", "sluice_buffer_bytes", "" },
-        { "inserts_acknowledged", "sluice_inserts_total", "" },
-        { "rows_written", "sluice_rows_written_total", "" },
-        { "flushes", "sluice_flushes_total", "" },
-        { "parts", "sluice_parts", "" },
-        { "merges_running", "sluice_merges_running", "" },
-        { "dead_letters", "sluice_inserts_dead_letters", "" },
-        { "connections", "sluice_http_connections", "" },
-        { "resident_bytes", "process_resident_memory_bytes", "" },
-        { "cpu_seconds", "process_cpu_seconds_total", "" },
+        { "buffered_inserts", "sluice_buffer_inserts" },
+        { "buffered_bytes", "sluice_buffer_bytes" },
+        { "inserts_acknowledged", "sluice_inserts_total" },
+        { "rows_written", "sluice_rows_written_total" },
+        { "flushes", "sluice_flushes_total" },
+        { "parts", "sluice_parts" },
+        { "merges_running", "sluice_merges_running" },
+        { "dead_letters", "sluice_inserts_dead_letters" },
+        { "connections", "sluice_http_connections" },
+        { "resident_bytes", "process_resident_memory_bytes" },
+        { "cpu_seconds", "process_cpu_seconds_total" },
     };
     if (!cli_arguments_ok(cli, 0, 0))
         return EXIT_USAGE;
@@ -221,18 +233,24 @@ int verb_status(struct cli *cli)
     struct call ask_page = { .base = cli->admin_url, .path = "/metrics", .timeout_s = 10 };
     cli_call(cli, &ask_ready, &ready);
     if (ready.status == 0) {
-        int status = cli_fail("%s; is sluiced running there? (--admin-url, SLUICE_ADMIN_URL)", ready.error);
+        int status = cli_fail("%s", ready.error);
         reply_fini(&ready);
         return status;
     }
     cli_call(cli, &ask_page, &page);
+    if (page.status != 200) {
+        int status = cli_fail("%s%s answered %ld instead of figures", cli->admin_url, ask_page.path, page.status);
+        reply_fini(&ready);
+        reply_fini(&page);
+        return status;
+    }
     bool is_ready = ready.status == 200;
     struct str reason = str_trim(strbuf_view(&ready.body));
     json_t *out = json_pack("{s:b}", "ready", is_ready);
     if (!is_ready)
         json_object_set_new(out, "reason", json_stringn(reason.data, reason.len));
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
-        json_object_set_new(out, figures[i].key, json_real(sum_metric(strbuf_view(&page.body), figures[i].metric)));
+        json_object_set_new(out, figures[i].key, figure(sum_metric(strbuf_view(&page.body), figures[i].metric)));
     if (cli->json) {
         json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
         putchar('\n');
@@ -240,7 +258,7 @@ int verb_status(struct cli *cli)
         printf("%-22s%s%s" STR_FMT "\n", "ready", is_ready ? "yes" : "no", is_ready ? "" : ": ",
                STR_ARG(is_ready ? STR_EMPTY : reason));
         for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
-            printf("%-22s%.15g\n", figures[i].key, json_real_value(json_object_get(out, figures[i].key)));
+            printf("%-22s%.15g\n", figures[i].key, json_number_value(json_object_get(out, figures[i].key)));
     }
     json_decref(out);
     reply_fini(&ready);

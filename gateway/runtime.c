@@ -431,7 +431,9 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
         log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", config->users_count,
                  strbuf_cstr(&kept));
     } else {
-        log_error("configuration not reloaded, the old one stays: %s", strbuf_cstr(problems));
+        struct str rest = strbuf_view(problems), problem;
+        while (str_cut(&rest, '\n', &problem))
+            log_error("configuration not reloaded, the old one stays: " STR_FMT, STR_ARG(problem));
     }
     strbuf_fini(&kept);
     note_reload(gateway, ok);

@@ -179,7 +179,9 @@ static bool step_arg(struct sql_call *call, struct sql_state *state, const struc
 
 static bool step_quantile(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
 {
-    double x = sql_value_double(&args[0], call->types[0]);
+    const struct type *type = call->types[0];
+    double x = type->kind == TYPE_DECIMAL ? sql_wide_to_double(sql_value_wide(&args[0], type))
+                                          : sql_value_double(&args[0], type);
     if (isnan(x))
         return true;
     if (state->numbers_count == state->numbers_cap) {
@@ -225,7 +227,10 @@ static bool final_quantile(struct sql_call *call, struct sql_state *state, struc
         qsort(state->numbers, state->numbers_count, sizeof(double), compare_doubles);
     if (!many) {
         double q = quantile_of(state, call->levels[0], call->op);
-        *out = sql_value_of_double(q, &call->out);
+        if (call->type->kind != TYPE_DECIMAL)
+            *out = sql_value_of_double(q, &call->out);
+        else
+            *out = isnan(q) ? sql_null() : sql_value_of_wide(sql_wide_of_double(q), call->type, &call->out);
         return true;
     }
     struct column *target = sql_call_target(call);
@@ -312,13 +317,24 @@ static bool bind_uniq(struct sql_resolver *r, struct sql_node *node, struct err 
     return ok;
 }
 
+static bool holds_null(const struct type *type)
+{
+    bool found = false;
+    for (size_t i = 0; i < type->children_count; i++)
+        found |= type->children[i]->nullable || holds_null(type->children[i]);
+    return found;
+}
+
 static bool bind_extreme(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     const struct type *type = plain_arg(r, node, 0);
-    (void)err;
+    bool least = node->call->op == '<'; /* not by name: minIf, MIN */
+    if (!least && holds_null(type))     /* a NULL in a tuple is never the greatest, and last in its key */
+        return sql_bind_error(node, ERR_NOT_IMPLEMENTED,
+                              "the greatest of values with NULLs inside is not supported here", err);
     node->type = type;
     if (!sql_type_is_float(type))
-        native(node, str_is(node->name, "min") ? "min($0)" : "max($0)");
+        native(node, least ? "min($0)" : "max($0)");
     return true;
 }
 
@@ -372,6 +388,11 @@ static bool bind_levels(struct sql_resolver *r, struct sql_node *node, struct er
     }
     if (str_starts(node->name, STR("quantileExact")) || str_starts(node->name, STR("quantilesExact")))
         node->type = type_of_kind(TYPE_FLOAT64);
+    const struct type *type = plain_arg(r, node, 0);
+    if (type->kind == TYPE_DECIMAL && many)
+        return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "several quantiles of a Decimal are not supported here", err);
+    if (type->kind == TYPE_DECIMAL) /* of the unscaled values, cut to the scale */
+        node->type = type;
     if (many)
         node->type = sql_type_array(node->type, r->arena);
     return true;
@@ -502,7 +523,7 @@ bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const str
         node->type = sql_type_nullable(node->type, r->arena);
     node->if_empty = if_empty(aggregate, node->type);
     if (node->if_empty != NULL && (aggregate->final == final_avg || aggregate->final == final_deviation ||
-                                   (aggregate->final == final_quantile && node->type->kind != TYPE_ARRAY)))
+                                   (aggregate->final == final_quantile && sql_type_is_float(node->type))))
         node->if_empty = "x'000000000000F87F'"; /* NaN as sql_value.h carries it */
     return true;
 }

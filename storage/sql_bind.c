@@ -609,9 +609,12 @@ bool sql_bind_least(struct sql_resolver *r, struct sql_node *node, struct err *e
         return use_template(node, "$0", node->args[0]->type);
     if (!unify(r, node, 0, 1, &type, err))
         return false;
-    if (sql_type_is_float(type) || type->nullable)
-        return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "floats and NULL are not supported here", err);
-    return use_template(node, str_is(node->name, "least") ? "min($*)" : "max($*)", type);
+    bool least = str_is(node->name, "least");
+    if (sql_type_is_float(type) || type->kind == TYPE_NOTHING || (type->nullable && node->args_count > 2))
+        return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "floats, and NULL among many, are not supported here", err);
+    if (type->nullable) /* SQLite's are NULL where one is; the engine's take the other */
+        return use_template(node, least ? "ifnull(min($*), ifnull($0, $1))" : "ifnull(max($*), ifnull($0, $1))", type);
+    return use_template(node, least ? "min($*)" : "max($*)", type);
 }
 
 /* ---- constructors ---- */

@@ -736,7 +736,8 @@ static bool unary(struct sql_parser *p, struct sql_node **node)
     if (!token_is_symbol(token, "-"))
         return postfix(p, node);
     lexer_next(&p->lexer);
-    bool literal = sql_peek(p).kind == TOKEN_NUMBER;
+    struct token operand = sql_peek(p);
+    bool literal = operand.kind == TOKEN_NUMBER || token_is_word(operand, "inf");
     if (!sql_enter(p))
         return false;
     bool ok = unary(p, node);

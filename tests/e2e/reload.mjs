@@ -38,6 +38,7 @@ await test(d, {
     const refused = await d.admin('/-/reload', 'POST')
     equal(refused.status, 400, refused.text)
     check(refused.text.includes(`${file}:2`), refused.text)
+    check(log('old one stays') && !log('\\\\x0a'), 'a line of the log for each problem')
     check(log('not reloaded'), 'log')
     equal(await reloaded(), 0, 'metric')
     equal((await as('bob', 'new', 'SELECT 1 /*' + 'x'.repeat(200) + '*/')).status, 200, 'all as before')

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# manual_pages.sh DIRECTORY SLUICED SLUICE: the pages name every option of --help and every signal, and groff has nothing
-# to say about them.
+# manual_pages.sh DIRECTORY SLUICED SLUICE: the pages name all of --help and every signal that the daemon takes, and groff
+# has nothing to say about them.
 set -euo pipefail
 pages=$1 sluiced=$2 sluice=$3
 missing=0
@@ -16,6 +16,9 @@ for pair in "$sluiced sluiced.8" "$sluice sluice.1"; do
         grep -qF -- "$name" <<<"$text" || { echo "$page does not name $name"; missing=1; }
     done
     echo "$page: $(names_of "$program" | sort -u | wc -l) names"
+done
+for signal in $(grep -oE 'case SIG[A-Z0-9]+' "$(dirname "$0")/../../gateway/runtime.c" | cut -d' ' -f2); do
+    grep -qF -- "$signal" "$pages/sluiced.8" || { echo "sluiced.8 does not name $signal"; missing=1; }
 done
 [ $missing -eq 0 ]
 if ! command -v groff >/dev/null; then

@@ -176,6 +176,21 @@ static void nan_and_negative_zero_survive(void **state)
     ddl(&c->fixture, "DROP TABLE floats");
 }
 
+static void the_least_and_the_greatest(void **state)
+{
+    struct context *c = *state;
+    expect(
+        c,
+        "SELECT minIf(number, number > 3), maxIf(number, number < 3), MIN(number), minOrNull(number) FROM numbers(10)",
+        "4\t2\t0\t0\n");
+    expect(c, "SELECT least(1, NULL), greatest('a', NULL), least(toNullable(3), 2), greatest(NULL, 4)", "1\ta\t2\t4\n");
+    expect(
+        c,
+        "SELECT quantile(0.3)(toDecimal32(number / 3, 2)), quantile(0.9)(-toDecimal32(number / 7, 2)) FROM numbers(2)",
+        "0.09\t-0.01\n");
+    expect(c, "SELECT median(toDecimal32(number, 1)) FROM numbers(0)", "0\n");
+}
+
 /* NaNs of other bytes are no other keys: 0 / 0 has a sign, what is parsed has none. */
 static void all_nans_are_one_key_of_an_order(void **state)
 {
@@ -506,6 +521,7 @@ int main(void)
         cmocka_unit_test(statements_answer_as_the_engine_does),
         cmocka_unit_test(strings_keep_every_byte),
         cmocka_unit_test(nan_and_negative_zero_survive),
+        cmocka_unit_test(the_least_and_the_greatest),
         cmocka_unit_test(all_nans_are_one_key_of_an_order),
         cmocka_unit_test(a_column_added_later_has_its_default),
         cmocka_unit_test(other_statements_answer),

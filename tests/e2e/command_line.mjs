@@ -1,0 +1,106 @@
+// The `sluice` command as an operator meets it: what it prints, on which stream, and its exit status.
+import { execFile, spawn } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { Daemon, bin, check, equal, test, until } from './lib.mjs'
+
+const d = await Daemon.start()
+const nowhere = 'http://127.0.0.1:1'
+
+function sluice(args, { input = '', env = {} } = {}) {
+  return new Promise((resolve) => {
+    const child = execFile(path.join(bin, 'sluice'), args,
+      { env: { ...process.env, SLUICE_URL: d.url, SLUICE_ADMIN_URL: d.adminUrl, ...env } },
+      (error, out, err) => resolve({ status: error ? error.code : 0, out, err }))
+    child.stdin.on('error', () => {}) // it may end before it has read
+    child.stdin.end(input)
+  })
+}
+const refused = async (args, status, said, options) => {
+  const r = await sluice(args, options)
+  equal(r.status, status, `status of ${args.join(' ')}`)
+  check(said.test(r.err), `${args.join(' ')} says ${said}: ${r.err}`)
+  equal(r.out, '', `${args.join(' ')}: standard output`)
+}
+const json = async (args, options) => JSON.parse((await sluice([...args, '-o', 'json'], options)).out)
+const file = (name, text) => {
+  const full = path.join(d.dir, name)
+  fs.writeFileSync(full, text)
+  return full
+}
+const verdicts = (letters) => letters.map((l) => l.verdict)
+
+await test(d, {
+  'a wrong command line is told, with status 2': async () => {
+    await refused([], 2, /a verb is missing/)
+    await refused(['-V'], 2, /unknown option -V/)
+    await refused(['statuss'], 2, /did you mean status/)
+    await refused(['dlq'], 2, /dlq needs another word; see sluice dlq --help/)
+    await refused(['tables', 'x'], 2, /too many: x/)
+    await refused(['status', '-o', 'xml'], 2, /-o takes json or text/)
+    await refused(['insert', 't', '--format'], 2, /--format needs a value/)
+    await refused(['dlq', 'list', '--limit', '0'], 2, /--limit takes a number/)
+    await refused(['dlq', 'replay'], 2, /--where CONDITION, or --all/)
+    await refused(['dlq', 'drop', '--all'], 2, /say --yes too/)
+  },
+  'help is about the verb that is named': async () => {
+    const { out } = await sluice(['dlq', '--help'])
+    check(/dlq replay ID/.test(out) && !/insert TABLE/.test(out), out)
+    check(/insert TABLE/.test((await sluice(['--help'])).out), 'all verbs without one')
+  },
+  'no daemon: who was asked, and that nothing happened': async () => {
+    for (const args of [['query', 'SELECT 1'], ['insert', 't'], ['dlq', 'list'], ['flush']])
+      await refused(args, 1, /^sluice: http:\/\/127.0.0.1:1: .*; is sluiced running there\?\n$/, { env: { SLUICE_URL: nowhere } })
+    await refused(['status'], 1, /is sluiced running there/, { env: { SLUICE_ADMIN_URL: nowhere } })
+    await refused(['status'], 1, /answered 404 instead of figures/, { env: { SLUICE_ADMIN_URL: `${d.url}/x` } })
+  },
+  'insert: files by their ending, standard input, tokens': async () => {
+    await d.sql('CREATE TABLE t (a UInt8, b String) ENGINE = MergeTree ORDER BY a')
+    check(/^stored 1 row, batch /.test((await sluice(['insert', 't'], { input: '{"a":1,"b":"x"}' })).out), 'one row')
+    equal((await json(['insert', 't', file('bare.csv', '2,y\n3,z\n')])).written_rows, 2, 'CSV without names')
+    equal((await json(['insert', 't', file('named.csv', 'b,a\nv,4\n')])).written_rows, 1, 'CSV with names')
+    equal((await json(['insert', 't', file('named.tsv', 'b\ta\nw\t5\n')])).written_rows, 1, 'TSV with names')
+    for (const duplicate of [false, true])
+      equal((await json(['insert', 't', '--token', 'once'], { input: '{"a":6}' })).duplicate, duplicate, 'duplicate')
+    equal(await d.rows('SELECT a, b FROM t ORDER BY a'),
+      [[1, 'x'], [2, 'y'], [3, 'z'], [4, 'v'], [5, 'w'], [6, '']], 'the rows')
+  },
+  'insert: what cannot be read is not inserted': async () => {
+    await refused(['insert', 't', d.dir], 1, /cannot read what to insert; nothing was stored/)
+    await refused(['insert', 't', path.join(d.dir, 'none')], 1, /No such file/)
+    await refused(['insert', 't'], 1, /Code: 27/, { input: '{"a":"x"}' })
+  },
+  'figures are numbers': async () => {
+    const status = await json(['status'])
+    equal([status.ready, status.rows_written, status.dead_letters], [true, 6, 0], 'status')
+    check(!/rows_written":\d+\./.test((await sluice(['status', '-o', 'json'])).out), 'whole figures have no fraction')
+  },
+  'a pager that ends early is not told about': async () => {
+    const child = spawn(path.join(bin, 'sluice'), ['tables'], { env: { ...process.env, SLUICE_URL: d.url } })
+    child.stdout.destroy()
+    let err = ''
+    child.stderr.on('data', (data) => { err += data })
+    equal([await new Promise((resolve) => child.on('close', resolve)), err], [1, ''], 'status and standard error')
+  },
+  'dead letters: listed, shown, replayed and dropped by id, condition or all': async () => {
+    for (const [i, input] of ['{"a":"p"}', '{"a":"q"}', '{"a":"r"}'].entries()) {
+      await sluice(['insert', 't', '--ack', 'buffered'], { input })
+      await until(async () => (await json(['dlq', 'list'])).letters.length === i + 1, 'a letter')
+    }
+    const first = await sluice(['dlq', 'list', '--limit', '2'])
+    equal([first.status, first.out.trim().split('\n').length], [0, 3], 'a title and two letters')
+    check(/the first 2; --limit N shows more/.test(first.err), 'that there may be more')
+    equal((await json(['dlq', 'list', '--table', 'nosuch'])).letters, [], 'of another table')
+    equal((await json(['dlq', 'list', '--table', 't', '--where', 'code = 1 OR bytes > 0'])).letters.length, 3, 'of this')
+    check(/body: +{"a":"p"}/.test((await sluice(['dlq', 'show', '1'])).out), 'an id without its zeros')
+    await refused(['dlq', 'show', '77'], 1, /no dead letter 77/)
+    equal(verdicts((await json(['dlq', 'replay', '--where', "table = 't'"])).letters), ['refused', 'refused', 'refused'], 'replay')
+    equal((await sluice(['dlq', 'replay', '1'])).status, 1, 'status of what is refused again')
+    equal(verdicts((await json(['dlq', 'drop', '1', '77'])).letters), ['dropped', 'missing'], 'drop by id')
+    equal((await sluice(['dlq', 'drop', '77'])).status, 1, 'status of what is not there')
+    await d.sql('CREATE OR REPLACE TABLE t (a String) ENGINE = MergeTree ORDER BY a')
+    equal((await sluice(['dlq', 'replay', '2'])).out, '0000000000000002 stored\n', 'mended')
+    equal((await sluice(['dlq', 'drop', '--all', '--yes'])).out, '0000000000000003 dropped\n', 'drop all')
+    equal(await sluice(['dlq', 'drop', '--all', '--yes']), { status: 0, out: 'no dead letters\n', err: '' }, 'none left')
+  },
+})
