@@ -210,11 +210,32 @@ static bool parse_column_name(struct parser *p, struct str *name, bool *star)
     return true;
 }
 
+/* After COLUMNS(: a pattern, or names. */
+static bool parse_matcher(struct parser *p, struct names *names, struct names *except, size_t *stars)
+{
+    struct token token = lexer_peek(&p->lexer);
+    if (token.kind == TOKEN_STRING) {
+        lexer_next(&p->lexer);
+        p->head->columns_matched = true;
+        ++*stars;
+        return token_value(p, token, &p->head->columns_pattern) && take_symbol(p, ")") && parse_except(p, except);
+    }
+    do {
+        struct str name;
+        if (!take_name(p, &name))
+            return false;
+        names_add(p, names, name);
+    } while (lexer_take_symbol(&p->lexer, ","));
+    return take_symbol(p, ")");
+}
+
 static bool parse_column(struct parser *p, struct names *names, struct names *except, size_t *stars)
 {
     struct lexer ahead = p->lexer;
-    if (lexer_take_word(&ahead, "COLUMNS") && token_is_symbol(lexer_peek(&ahead), "("))
-        return err_set(p->err, ERR_NOT_IMPLEMENTED, "COLUMNS(...) in the column list of an INSERT is not supported");
+    if (lexer_take_word(&ahead, "COLUMNS") && lexer_take_symbol(&ahead, "(")) {
+        p->lexer = ahead;
+        return parse_matcher(p, names, except, stars);
+    }
     bool star = lexer_take_symbol(&p->lexer, "*");
     if (!star) {
         struct str name = STR_EMPTY;
@@ -245,7 +266,10 @@ static bool parse_columns(struct parser *p)
     } while (lexer_take_symbol(&p->lexer, ","));
     if (!lexer_take_symbol(&p->lexer, ")"))
         return fail_at_next(p, "Dot, Comma, ClosingRoundBracket");
-    if (stars > 1 || (stars == 1 && names.count > 0))
+    bool beside = stars > 1 || (stars == 1 && names.count > 0);
+    if (beside && p->head->columns_matched)
+        return err_set(p->err, ERR_NOT_IMPLEMENTED, "COLUMNS('...') beside other columns is not supported");
+    if (beside)
         return err_set(p->err, ERR_DUPLICATE_COLUMN,
                        "Columns after a * in the column list would be specified more than "
                        "once");
@@ -484,7 +508,9 @@ static bool parse_insert(struct parser *p)
 bool insert_head_parse(struct str query, const struct insert_param *params, size_t params_count, struct arena *arena,
                        struct insert_head *head, struct err *err)
 {
-    struct insert_head parsed = { .database = STR_EMPTY, .table = STR_EMPTY, .format = STR_EMPTY };
+    struct insert_head parsed = {
+        .database = STR_EMPTY, .table = STR_EMPTY, .format = STR_EMPTY, .columns_pattern = STR_EMPTY
+    };
     struct parser p = { .arena = arena, .params = params, .params_count = params_count, .head = &parsed, .err = err };
     lexer_init(&p.lexer, query);
     if (!parse_insert(&p))
@@ -523,9 +549,16 @@ void insert_head_print(const struct insert_head *head, struct strbuf *out)
         strbuf_add_char(out, '.');
     }
     print_table_part(out, head->table);
-    if (head->columns_except_count > 0) {
-        strbuf_add(out, STR(" (* EXCEPT "));
-        print_names(out, head->columns_except, head->columns_except_count);
+    if (head->columns_matched || head->columns_except_count > 0) {
+        strbuf_add_text(out, head->columns_matched ? " (COLUMNS(" : " (*");
+        if (head->columns_matched) {
+            lexer_print_string(out, head->columns_pattern);
+            strbuf_add_char(out, ')');
+        }
+        if (head->columns_except_count > 0) {
+            strbuf_add(out, STR(" EXCEPT "));
+            print_names(out, head->columns_except, head->columns_except_count);
+        }
         strbuf_add_char(out, ')');
     } else if (head->columns_count > 0) {
         strbuf_add_char(out, ' ');

@@ -27,6 +27,8 @@ struct insert_head {
     size_t columns_count;
     struct str *columns_except; /* (* EXCEPT(a, b)) */
     size_t columns_except_count;
+    bool columns_matched; /* (COLUMNS('pattern')), EXCEPT or not: those whose name the regular expression finds */
+    struct str columns_pattern;
     struct insert_setting *settings;
     size_t settings_count;
     struct str format;  /* as written; "Values" for VALUES */
@@ -41,8 +43,8 @@ bool insert_head_matches(struct str query);
 /* query is the statement's text: URL parameter, newline, and the start of the body (up to max_query_size bytes of it).
  * Everything in *head lives in arena or borrows from query. A setting given as DEFAULT is left out; a Bool named alone
  * is "1". Errors: SYNTAX_ERROR (62) with the place, UNKNOWN_QUERY_PARAMETER and BAD_QUERY_PARAMETER, DUPLICATE_COLUMN
- * for a name beside a *, NOT_IMPLEMENTED for INTO FUNCTION, FROM INFILE and COLUMNS(...). On failure *head is as it
- * was. */
+ * for a name beside a *, NOT_IMPLEMENTED for INTO FUNCTION, FROM INFILE and COLUMNS('...') beside other columns.
+ * On failure *head is as it was. */
 must_use bool insert_head_parse(struct str query, const struct insert_param *params, size_t params_count,
                                 struct arena *arena, struct insert_head *head, struct err *err);
 

@@ -45,6 +45,12 @@ struct parquet_options {
 };
 struct parquet_writer;
 
+/* Whether the times of the rows from row_first on fit the timestamps that the profile makes of them: a writer that
+ * meets one that does not fails for all its rows, so who has rows of several asks first. Errors: ARGUMENT_OUT_OF_BOUND.
+ */
+must_use bool parquet_times_fit(const struct block *block, size_t row_first, enum parquet_profile profile,
+                                struct err *err);
+
 /* Called with the file's bytes in order. False (with err) stops the writer. */
 typedef bool parquet_write_fn(void *context, struct str bytes, struct err *err);
 

@@ -504,11 +504,32 @@ static void bounds_of_entries(struct work *w, const struct cut *cut, uint32_t pa
     }
 }
 
+/* Two counters a level, taken in turn: one that was just written is slow to read. */
 static const uint64_t *histogram(struct arena *arena, const uint8_t *levels, size_t from, size_t to, unsigned max)
 {
-    uint64_t *counts = ARENA_ARRAY(arena, uint64_t, max + 1);
-    for (size_t i = from; i < to; i++)
+    uint64_t *counts = ARENA_ARRAY(arena, uint64_t, max + 1), odd[UINT8_MAX + 1];
+    memset(odd, 0, (max + 1) * sizeof odd[0]);
+    size_t i = from;
+    for (; i + 1 < to; i += 2) {
         counts[levels[i]]++;
+        odd[levels[i + 1]]++;
+    }
+    if (i < to)
+        counts[levels[i]]++;
+    for (unsigned level = 0; level <= max; level++)
+        counts[level] += odd[level];
+    return counts;
+}
+
+/* Of a chunk: what its pages have. */
+static uint64_t *histogram_sum(struct arena *arena, const struct pq_chunk *chunk, bool rep, unsigned max)
+{
+    uint64_t *counts = ARENA_ARRAY(arena, uint64_t, max + 1);
+    for (size_t i = 0; i < chunk->pages_count; i++) {
+        const uint64_t *page = rep ? chunk->pages[i].rep_histogram : chunk->pages[i].def_histogram;
+        for (unsigned level = 0; level <= max; level++)
+            counts[level] += page[level];
+    }
     return counts;
 }
 
@@ -707,8 +728,8 @@ bool pq_chunk_encode(struct pq_encoder *e, const struct pq_leaf *leaf, const str
         return false;
     chunk->bytes = out->len - w.start;
     if (w.rep != NULL) {
-        chunk->def_histogram = histogram(arena, w.def, 0, w.entries, leaf->max_def);
-        chunk->rep_histogram = histogram(arena, w.rep, 0, w.entries, leaf->max_rep);
+        chunk->def_histogram = histogram_sum(arena, chunk, false, leaf->max_def);
+        chunk->rep_histogram = histogram_sum(arena, chunk, true, leaf->max_rep);
     }
     return true;
 }

@@ -164,20 +164,64 @@ static void leaf_wide_integer(struct pq_leaf *leaf, struct pq_element *e, enum p
     leaf->flip = leaf->type->kind == TYPE_INT128 || leaf->type->kind == TYPE_INT256;
 }
 
+static unsigned time_precision(const struct type *type)
+{
+    return type->kind == TYPE_DATETIME ? 0 : type->precision;
+}
+
+static enum pq_unit time_unit(unsigned precision, bool lake)
+{
+    if (precision > 6)
+        return PQ_NANOS;
+    return !lake && precision <= 3 ? PQ_MILLIS : PQ_MICROS;
+}
+
+/* A cell's ticks times this are the Parquet value. */
+static int64_t time_factor(unsigned precision, bool lake)
+{
+    enum pq_unit unit = time_unit(precision, lake);
+    return power_of_ten((unit == PQ_NANOS ? 9 : unit == PQ_MICROS ? 6 : 3) - precision);
+}
+
 static void leaf_time(struct pq_leaf *leaf, struct pq_element *e, bool lake)
 {
-    unsigned precision = leaf->type->kind == TYPE_DATETIME ? 0 : leaf->type->precision;
+    unsigned precision = time_precision(leaf->type);
     set_leaf(leaf, PQ_INT64, 8, PQ_SCALE, PQ_ORDER_SIGNED);
     leaf->timestamp = true;
-    if (precision > 6) {
-        leaf->factor = power_of_ten(9 - precision);
-        if (!lake)
-            annotate_timestamp(e, PQ_NANOS);
-        return;
+    leaf->factor = time_factor(precision, lake);
+    if (!lake || precision <= 6) /* the lake's nanoseconds are plain integers */
+        annotate_timestamp(e, time_unit(precision, lake));
+}
+
+static bool times_fit(const struct column *c, size_t from, size_t to, bool lake, const struct type **type)
+{
+    if (c->type->kind == TYPE_DATETIME64) {
+        int64_t factor = time_factor(c->type->precision, lake), ticks, value;
+        for (size_t row = from; row < to; row++) {
+            memcpy(&ticks, column_cell(c, row), sizeof ticks);
+            if (__builtin_mul_overflow(ticks, factor, &value)) {
+                *type = c->type;
+                return false;
+            }
+        }
     }
-    bool millis = !lake && precision <= 3;
-    leaf->factor = power_of_ten((millis ? 3 : 6) - precision);
-    annotate_timestamp(e, millis ? PQ_MILLIS : PQ_MICROS);
+    bool by_offset = c->type->kind != TYPE_TUPLE && c->children_count > 0;
+    size_t first = by_offset ? (size_t)column_start(c, from) : from;
+    size_t end = by_offset ? (size_t)column_start(c, to) : to;
+    for (size_t i = 0; i < c->children_count; i++)
+        if (!times_fit(&c->children[i], first, end, lake, type))
+            return false;
+    return true;
+}
+
+bool parquet_times_fit(const struct block *block, size_t row_first, enum parquet_profile profile, struct err *err)
+{
+    const struct type *type;
+    for (size_t i = 0; i < block->columns_count; i++)
+        if (!times_fit(&block->columns[i], row_first, block->rows, profile == PARQUET_LAKE, &type))
+            return err_set(err, ERR_ARGUMENT_OUT_OF_BOUND, "column " STR_FMT ": a " STR_FMT " is out of range",
+                           STR_ARG(block->names[i]), STR_ARG(type->text));
+    return true;
 }
 
 static void leaf_decimal(struct pq_leaf *leaf, struct pq_element *e, bool lake)

@@ -145,12 +145,20 @@ static bool read_expression(struct row_parser *p, size_t column, bool last)
     return true;
 }
 
+/* Does a literal fit where one of another kind stood in the expression before? */
+static bool fits_expression(enum values_literal before, enum values_literal now)
+{
+    if (now == LITERAL_INTEGER || now == LITERAL_FLOAT)
+        return before == LITERAL_INTEGER || before == LITERAL_FLOAT;
+    return now == before || (now == LITERAL_HUGE && before == LITERAL_FLOAT);
+}
+
 static bool read_value(struct row_parser *p, size_t column, bool last)
 {
     const char *from = p->r.at;
     if (p->as_expression[column] != 0) {
         enum values_literal literal = values_literal_at(&p->r);
-        bool same = literal == (enum values_literal)p->as_expression[column] ||
+        bool same = fits_expression((enum values_literal)p->as_expression[column], literal) ||
                     (literal == LITERAL_NULL &&
                      (p->target->settings->input_format_null_as_default || p->block->columns[column].type->nullable));
         if (!same && literal != LITERAL_TORN &&
@@ -171,7 +179,8 @@ static bool read_value(struct row_parser *p, size_t column, bool last)
     forget(p, column);
     p->r.at = from;
     p->r.depth = 0;
-    p->as_expression[column] = (uint8_t)values_literal_at(&p->r);
+    if (p->target->settings->input_format_values_deduce_templates_of_expressions)
+        p->as_expression[column] = (uint8_t)values_literal_at(&p->r);
     return read_expression(p, column, last);
 }
 

@@ -79,7 +79,8 @@ bool net_read_ipv6(const char **at, const char *end, uint8_t ip[16])
     uint32_t v4;
     memset(ip, 0, 16);
     if (looks_ipv4(p, end)) {
-        if (!net_read_ipv4(&p, end, &v4))
+        bool leading_zero = p[0] == '0' && p[1] != '.'; /* the engine minds it in this place only */
+        if (leading_zero || !net_read_ipv4(&p, end, &v4))
             return false;
         ip[10] = ip[11] = 0xFF;
         put_ipv4(ip + 12, v4);

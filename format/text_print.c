@@ -138,6 +138,8 @@ static void print_float(const struct printer *p, const struct column *c, size_t 
     bool null = json && odd && !s->output_format_json_quote_denormals; /* in quotes where Float64 is quoted, as it is */
     if (quote)
         strbuf_add_char(p->out, '"');
+    if (json && !null && isnan(value) && signbit(value)) /* its sign shows in JSON only */
+        strbuf_add_char(p->out, '-');
     if (null)
         strbuf_add_text(p->out, "null");
     else if (c->type->kind == TYPE_FLOAT32)

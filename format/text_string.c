@@ -73,8 +73,11 @@ static bool json_unicode(struct text_reader *r)
                              : r->end - second >= 6 ? ": incorrect surrogate pair of unicode escape sequences in JSON"
                                                     : ": less than four bytes after \\u of second part of "
                                                       "surrogate pair");
+    bool whole = pair && r->end - second >= 6; /* then both stay as they are written */
     strbuf_add_text(&r->scratch, "\\u");
     strbuf_add_bytes(&r->scratch, digits, 4);
+    strbuf_add_bytes(&r->scratch, second, whole ? 6 : 0);
+    r->at += whole ? 6 : 0;
     return true;
 }
 
@@ -174,7 +177,11 @@ static bool skip_fail(struct text_reader *r, struct str key, const char *what)
 
 static bool skip_number(struct text_reader *r, struct str key)
 {
-    r->at += *r->at == '+' || *r->at == '-';
+    bool sign = *r->at == '+' || *r->at == '-';
+    r->at += sign;
+    if (sign &&
+        (text_take_word_nocase(r, "nan") || text_take_word_nocase(r, "infinity") || text_take_word_nocase(r, "inf")))
+        return true;
     const char *from = r->at;
     bool digits = false, good = true;
     for (; !text_eof(r); r->at++) {

@@ -812,13 +812,54 @@ static bool ends_value(struct evaluation *e, bool last)
     return lexer_take_symbol(&e->lexer, last ? ")" : ",");
 }
 
-/* Does a whole number fit the integer column? */
-static bool fits(const struct sql_value *v, const struct column *c)
+/* Does the column's integer, or Bool, hold the number as it is? */
+static bool holds(const struct sql_value *v, const struct column *c)
 {
-    if (!type_is_integer(c->type) || v->kind != VALUE_UINT || c->width > 8)
+    bool is_bool = c->type->kind == TYPE_BOOL, is_signed = is_bool || type_is_signed(c->type);
+    if (!is_bool && !type_is_integer(c->type))
         return true;
-    unsigned bits = (unsigned)c->width * 8 - type_is_signed(c->type);
-    return bits == 64 || v->number.u >> bits == 0;
+    unsigned bits = is_bool ? 65 : (unsigned)c->width * 8 - is_signed;
+    if (v->kind == VALUE_FLOAT)
+        return v->number.f == trunc(v->number.f) && v->number.f < ldexp(1, (int)bits) &&
+               v->number.f >= (is_signed ? -ldexp(1, (int)bits) : 0);
+    if (v->kind == VALUE_INT && v->number.i < 0)
+        return is_signed && (bits >= 63 || v->number.i >= -((int64_t)1 << bits));
+    return (v->kind != VALUE_UINT && v->kind != VALUE_INT) || bits >= 64 || v->number.u >> bits == 0;
+}
+
+static bool takes_whole_numbers_only(const struct type *type)
+{
+    switch (type->kind) {
+    case TYPE_DATE:
+    case TYPE_DATE32:
+    case TYPE_DATETIME:
+    case TYPE_DATETIME64:
+    case TYPE_ENUM8:
+    case TYPE_ENUM16:
+    case TYPE_UUID:
+    case TYPE_IPV6:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* What is not evaluated for all rows at once becomes a cell without a CAST: a number as it is or NULL, and text that is
+ * no number is of the wrong type. */
+static bool convert_alone(struct evaluation *e, struct column *c, struct sql_value *v)
+{
+    if (sql_value_is_number(v) && !holds(v, c))
+        v->kind = VALUE_NULL;
+    bool whole = v->kind == VALUE_UINT || v->kind == VALUE_INT;
+    bool address = c->type->kind == TYPE_UUID || c->type->kind == TYPE_IPV6;
+    if (sql_value_is_number(v) && takes_whole_numbers_only(c->type) && (!whole || address))
+        return text_fail(e->r, ERR_TYPE_MISMATCH, "Type mismatch in IN or VALUES section. Expected: " STR_FMT,
+                         STR_ARG(c->type->text));
+    if (v->kind == VALUE_NULL && !c->type->nullable)
+        return true;
+    return sql_value_convert(e->r, v, c, e->arena) ||
+           (e->r->err->code == ERR_CANNOT_PARSE_TEXT &&
+            text_fail(e->r, ERR_TYPE_MISMATCH, "Cannot convert string to type " STR_FMT, STR_ARG(c->type->text)));
 }
 
 /* A slip in the syntax is told before names or types that do not exist. */
@@ -844,21 +885,21 @@ static bool finish(struct evaluation *e, struct column *c, bool last, enum value
         return false;
     if (!evaluate(e, 0, &v))
         return false;
-    if (e->odd_literal && first.at == e->lexer.at) { /* one token */
-        enum type_kind kind = c->type->kind;
-        if (v.kind == VALUE_STRING && (type_is_integer(c->type) || kind == TYPE_DECIMAL))
-            return text_fail(e->r, ERR_TYPE_MISMATCH, "Cannot convert string to type " STR_FMT, STR_ARG(c->type->text));
-        if (!fits(&v, c))
-            v.kind = VALUE_NULL;
-        else if (kind == TYPE_UUID || kind == TYPE_IPV6)
-            v.kind = VALUE_BOOL; /* refused as a mismatch, not as a conversion that is missing */
-    }
+    bool odd = e->odd_literal && first.at == e->lexer.at; /* one token */
+    bool templates = s->input_format_values_deduce_templates_of_expressions;
     if (!ends_value(e, last))
         return syntax_fail(e);
-    if (!s->input_format_values_interpret_expressions && !s->input_format_values_deduce_templates_of_expressions)
+    if (!s->input_format_values_interpret_expressions && !templates)
         return text_fail(e->r, ERR_SUPPORT_IS_DISABLED, "Interpreting expressions is disabled");
+    if (!s->input_format_values_interpret_expressions && odd && v.kind != VALUE_BOOL)
+        return syntax_fail(e); /* no template comes of it */
     *result = e->used_volatile ? VALUES_VOLATILE : VALUES_READ;
-    if (v.kind != VALUE_NULL || c->type->nullable) {
+    if (odd || !templates) {
+        if (!convert_alone(e, c, &v))
+            return false;
+        if (v.kind != VALUE_NULL || c->type->nullable)
+            return true;
+    } else if (v.kind != VALUE_NULL || c->type->nullable) {
         if (sql_value_convert(e->r, &v, c, e->arena))
             return true;
         if (e->r->err->code != ERR_TYPE_MISMATCH)
@@ -869,6 +910,19 @@ static bool finish(struct evaluation *e, struct column *c, bool last, enum value
     return s->input_format_null_as_default ||
            text_fail(e->r, ERR_TYPE_MISMATCH, "Cannot insert NULL value into a column of type '" STR_FMT "'",
                      STR_ARG(c->type->text));
+}
+
+static enum values_literal number_kind(struct str text, bool minus)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') /* 1.5, 1e3; else 0x1f, 0b11, 1_000 */
+            return text.data[i] == '.' || text.data[i] == 'e' ? LITERAL_FLOAT : LITERAL_INTEGER;
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(text.data[i] - '0'), &value))
+            return LITERAL_HUGE;
+    }
+    return minus && value > (uint64_t)1 << 63 ? LITERAL_HUGE : LITERAL_INTEGER;
 }
 
 enum values_literal values_literal_at(const struct text_reader *r)
@@ -882,7 +936,7 @@ enum values_literal values_literal_at(const struct text_reader *r)
     if (!token_is_symbol(next, ",") && !token_is_symbol(next, ")"))
         return LITERAL_NONE;
     if (token.kind == TOKEN_NUMBER)
-        return LITERAL_NUMBER;
+        return number_kind(token.text, minus);
     if (minus)
         return LITERAL_NONE;
     if (token.kind == TOKEN_STRING)

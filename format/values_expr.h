@@ -26,8 +26,17 @@ enum values_result {
 must_use bool values_evaluate(struct text_reader *r, struct column *c, struct rng *rng, bool last,
                               enum values_result *result);
 
-/* The kind of literal that is all of the value at r->at; LITERAL_TORN: the body ends in it. */
-enum values_literal { LITERAL_NONE = 1, LITERAL_STRING, LITERAL_NUMBER, LITERAL_BOOL, LITERAL_NULL, LITERAL_TORN };
+/* The kind of literal that is all of the value at r->at. */
+enum values_literal {
+    LITERAL_NONE = 1,
+    LITERAL_STRING,
+    LITERAL_INTEGER, /* of 64 bits */
+    LITERAL_HUGE,    /* an integer of more */
+    LITERAL_FLOAT,
+    LITERAL_BOOL,
+    LITERAL_NULL,
+    LITERAL_TORN /* the body ends in it */
+};
 enum values_literal values_literal_at(const struct text_reader *r);
 
 /* ---- between values_expr.c and values_convert.c ---- */

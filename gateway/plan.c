@@ -1,6 +1,7 @@
 /* plan.c: see plan.h. */
 #include "gateway/plan.h"
 
+#include <regex.h>
 #include <stdlib.h>
 
 #include "base/map.h"
@@ -133,42 +134,84 @@ static bool denied(const struct plan *plan, struct str database, struct str tabl
                    STR_ARG(plan->user->name), STR_ARG(database), STR_ARG(table));
 }
 
-/* (* EXCEPT(a, b)): all that can be inserted but these. */
-static void expand_except(struct plan *plan, const struct schema *schema, struct insert_head *head)
+/* POSIX's extended ones, for the engine's RE2. Counted repetitions and back references can take memory and time without
+ * bound there, so a client may not send them. */
+static bool pattern_compile(struct str pattern, struct arena *arena, regex_t *out, struct err *err)
 {
+    enum { PATTERN_BYTES_MAX = 256 };
+    bool bounded = pattern.len <= PATTERN_BYTES_MAX && str_find_char(pattern, '\0') == STR_NONE &&
+                   str_find_char(pattern, '{') == STR_NONE;
+    for (size_t i = 0; bounded && i + 1 < pattern.len; i++)
+        bounded = pattern.data[i] != '\\' || pattern.data[i + 1] < '0' || pattern.data[i + 1] > '9';
+    if (!bounded)
+        return err_set(err, ERR_NOT_IMPLEMENTED,
+                       "A pattern of COLUMNS() that is long, or counts repetitions, or refers back is not supported");
+    return regcomp(out, arena_printf(arena, STR_FMT, STR_ARG(pattern)), REG_EXTENDED | REG_NOSUB) == 0 ||
+           err_set(err, ERR_CANNOT_COMPILE_REGEXP, "COLUMNS() has a pattern that is no regular expression");
+}
+
+static bool leaves_out(const struct insert_head *head, const struct schema_column *column)
+{
+    bool skip = column->default_kind == DEFAULT_MATERIALIZED || column->default_kind == DEFAULT_ALIAS;
+    for (size_t k = 0; k < head->columns_except_count && !skip; k++)
+        skip = str_eq(column->name, head->columns_except[k]);
+    return skip;
+}
+
+/* (* EXCEPT(a, b)) and (COLUMNS('pattern')): all that can be inserted, but not these, or only those. */
+static bool expand_columns(struct plan *plan, const struct schema *schema, struct insert_head *head, struct err *err)
+{
+    regex_t pattern;
+    if (head->columns_matched && !pattern_compile(head->columns_pattern, plan->arena, &pattern, err))
+        return false;
     struct str *columns = ARENA_ARRAY(plan->arena, struct str, schema->columns_count);
     size_t count = 0;
     for (size_t i = 0; i < schema->columns_count; i++) {
-        enum default_kind kind = schema->columns[i].default_kind;
-        bool skip = kind == DEFAULT_MATERIALIZED || kind == DEFAULT_ALIAS;
-        for (size_t k = 0; k < head->columns_except_count && !skip; k++)
-            skip = str_eq(schema->columns[i].name, head->columns_except[k]);
-        if (!skip)
-            columns[count++] = arena_dup(plan->arena, schema->columns[i].name);
+        if (leaves_out(head, &schema->columns[i]))
+            continue;
+        char *name = arena_printf(plan->arena, STR_FMT, STR_ARG(schema->columns[i].name));
+        if (!head->columns_matched || regexec(&pattern, name, 0, NULL, 0) == 0)
+            columns[count++] = str_of(name);
     }
+    if (head->columns_matched)
+        regfree(&pattern);
     head->columns = columns;
     head->columns_count = count;
+    return count > 0 || err_set(err, ERR_EMPTY_LIST_OF_COLUMNS_PASSED, "Empty list of columns in the INSERT query");
 }
 
 static bool columns_check(struct plan *plan, const struct schema *schema, struct insert_head *head, struct err *err)
 {
-    if (head->columns_except_count > 0)
-        expand_except(plan, schema, head);
+    if ((head->columns_matched || head->columns_except_count > 0) && !expand_columns(plan, schema, head, err))
+        return false;
     size_t *indexes = ARENA_ARRAY(plan->arena, size_t, schema->columns_count + 1), count = 0;
     return rows_resolve_columns(schema, head->columns, head->columns_count,
                                 plan->settings.format.insert_allow_materialized_columns, indexes, &count, err);
+}
+
+/* What a SELECT gives is no input format's: a NULL takes the column's default unless insert_null_as_default says no. */
+static size_t settings_of_select(const struct settings_request *settings, struct shape_setting *out)
+{
+    out[0] = (struct shape_setting){ STR("input_format_null_as_default"), STR("1") };
+    out[1] = (struct shape_setting){ STR("input_format_defaults_for_omitted_fields"), STR("1") };
+    for (size_t i = 0; i < settings->settings_count; i++)
+        if (str_is(settings->settings[i].name, "insert_null_as_default"))
+            out[0].value = settings->settings[i].value;
+    return 2;
 }
 
 static bool shape_make(struct plan *plan, const struct insert_head *head, struct str database,
                        const struct row_format *format, struct err *err)
 {
     const struct settings_request *settings = &plan->settings;
-    struct shape_setting *matter = ARENA_ARRAY(plan->arena, struct shape_setting, settings->settings_count + 1);
+    struct shape_setting *matter = ARENA_ARRAY(plan->arena, struct shape_setting, settings->settings_count + 3);
     size_t count = 0;
     for (size_t i = 0; i < settings->settings_count; i++) {
         if (shape_setting_matters(settings->settings[i].name))
             matter[count++] = (struct shape_setting){ settings->settings[i].name, settings->settings[i].value };
     }
+    if (plan->is_select)
+        count += settings_of_select(settings, matter + count);
     struct shape_spec spec = { .database = database,
                                .table = head->table,
                                .user = plan->user->name,

@@ -320,7 +320,8 @@ static void start_workers(struct runtime *runtime)
                                      .shapes_max = config->buffers_max };
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
-    runtime->sink = sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry);
+    runtime->sink =
+        sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry, gateway->memory_max / 4);
     struct flusher_options options = { .buffers = gateway->buffers,
                                        .sink = runtime->sink,
                                        .ledger = gateway->ledger,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "format/parquet.h"
 #include "format/rows.h"
 #include "storage/store.h"
 
@@ -14,6 +15,7 @@ struct sink_store {
     struct clock *clock;
     struct rng *rng;
     const atomic_bool *hurry;
+    uint64_t block_bytes_max;
 };
 
 /* What one write works on. */
@@ -95,6 +97,17 @@ static void add_member(struct work *work, const struct shape *shape, struct inse
     }
 }
 
+/* A small body can hold many rows (Parquet), so what a batch grows to does not follow from its bytes. One that finds no
+ * room is to come again. */
+static bool has_room(const struct sink_store *store, const struct work *work, struct err *err)
+{
+    return work->block_bytes <= store->block_bytes_max ||
+           err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
+                   "Memory limit (for the rows of one batch) exceeded: the inserts before this one take %zu bytes, the "
+                   "maximum is %llu",
+                   work->block_bytes, (unsigned long long)store->block_bytes_max);
+}
+
 static void parse_insert(struct sink_store *store, struct work *work, const struct shape *shape, struct insert *insert)
 {
     struct rows_target target = { .schema = work->schema,
@@ -107,8 +120,14 @@ static void parse_insert(struct sink_store *store, struct work *work, const stru
     struct rows_report report = { 0 };
     struct err err = { 0 };
     size_t row_first = work->block.rows, bytes_before = work->block_bytes;
-    if (!rows_parse(shape->format, str_make(insert->body, insert->body_bytes), &target, &work->block, &report, &err)) {
+    if (!has_room(store, work, &err) ||
+        !rows_parse(shape->format, str_make(insert->body, insert->body_bytes), &target, &work->block, &report, &err)) {
         refuse(insert, &err, &report);
+        return;
+    }
+    if (!parquet_times_fit(&work->block, row_first, work->def->settings.profile, &err)) {
+        block_truncate(&work->block, row_first);
+        refuse(insert, &err, NULL);
         return;
     }
     insert->fields_skipped = report.fields_skipped;
@@ -204,7 +223,8 @@ static bool sink_store_write(struct sink *sink, struct batch *batch, struct err 
     return ok;
 }
 
-struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry)
+struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry,
+                            uint64_t block_bytes_max)
 {
     struct sink_store *sink = NEW(struct sink_store);
     sink->sink = (struct sink){ .name = "store", .write = sink_store_write };
@@ -212,6 +232,7 @@ struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng
     sink->clock = clock;
     sink->rng = rng;
     sink->hurry = hurry;
+    sink->block_bytes_max = block_bytes_max;
     return &sink->sink;
 }
 

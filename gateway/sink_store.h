@@ -2,6 +2,7 @@
 #ifndef SLUICE_GATEWAY_SINK_STORE_H
 #define SLUICE_GATEWAY_SINK_STORE_H
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -9,7 +10,9 @@
 
 struct store;
 
-/* hurry: when set (shutdown), inserts are no longer delayed for the number of parts. */
-struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry);
+/* hurry: when set (shutdown), inserts are no longer delayed for the number of parts. block_bytes_max: an insert whose
+ * batch has more than that in memory already is refused for now. */
+struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry,
+                            uint64_t block_bytes_max);
 void sink_store_free(struct sink *sink);
 #endif

@@ -22,6 +22,16 @@ await test(d, {
     check(answers.some((a) => a.status === 200 && a.headers['x-sluice-batch'] === refused[0].headers['x-sluice-batch']),
       'a good insert was in the same batch')
   },
+  'a time that no timestamp of a part can hold is refused alone': async () => {
+    await d.sql('CREATE TABLE times (n UInt32, at DateTime64(3)) ENGINE = MergeTree ORDER BY n')
+    const bodies = Array.from({ length: 20 }, (_, n) => `{"n":${n},"at":${n === 7 ? '1709201472123456789' : '1709201472123'}}`)
+    const answers = await parallel(20, bodies.map((body) => () => d.insert('times', body)))
+    equal(answers.map((a) => a.status).filter((status) => status !== 200), [500], 'refused inserts')
+    equal(answers[7].headers['x-clickhouse-exception-code'], '69', 'its code')
+    check(answers.some((a) => a.status === 200 && a.headers['x-sluice-batch'] === answers[7].headers['x-sluice-batch']),
+      'a good insert was in the same batch')
+    equal(await d.rows('SELECT count(), max(at) FROM times'), [[19, '2024-02-29 10:11:12.123']], 'rows')
+  },
   'nobody waits: one letter, whose reason names row and column': async () => {
     const a = await d.insert('t', bad(7777), { wait_for_async_insert: 0 })
     equal([a.status, a.headers['x-sluice-ack']], [200, 'buffered'], 'answer')

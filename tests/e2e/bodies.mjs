@@ -111,6 +111,22 @@ await test(d, {
     }
     equal(await count(`id >= ${id} AND id < ${id + 10}`), 3, 'rows')
   },
+  'small bodies with many rows share a batch within bounds': async () => {
+    const small = await Daemon.start({ args: ['--set', 'memory.max=64MiB', '--set', 'async_insert_busy_timeout_min_ms=1000',
+      '--set', 'async_insert_busy_timeout_max_ms=1000', '--set', 'async_insert_use_adaptive_busy_timeout=false'] })
+    await small.sql('CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id')
+    const rows = 1000000
+    const { bytes } = await small.request({ body: `SELECT toUInt64(1) AS id FROM numbers(${rows}) FORMAT Parquet` })
+    check(bytes.length < 100000, `${bytes.length} bytes`)
+    const insert = () => small.request({ path: '/?query=INSERT+INTO+t+FORMAT+Parquet', body: bytes })
+    const answers = await Promise.all(Array.from({ length: 8 }, insert))
+    const refused = answers.filter((a) => a.status !== 200)
+    check(refused.length > 0 && refused.length < 8, `${refused.length} were refused`)
+    for (const a of refused) equal([a.status, codeOf(a)], [503, 241], a.text)
+    equal(await small.sql('SELECT count() FROM t'), `${(8 - refused.length) * rows}\n`, 'rows')
+    equal((await insert()).status, 200, 'one that comes again')
+    await small.close()
+  },
   'GET cannot change anything': async () => {
     for (const query of [`INSERT INTO t VALUES (1, 'a')`, 'DROP TABLE t', 'SYSTEM FLUSH ASYNC INSERT QUEUE', 'CREATE TABLE x (a UInt8) ENGINE = MergeTree ORDER BY a']) {
       const a = await d.request({ method: 'GET', path: '/?' + new URLSearchParams({ query }) })

@@ -21,6 +21,7 @@ static bool heads_eq(const struct insert_head *a, const struct insert_head *b)
     bool eq = str_eq(a->database, b->database) && str_eq(a->table, b->table) && str_eq(a->format, b->format) &&
               names_eq(a->columns, a->columns_count, b->columns, b->columns_count) &&
               names_eq(a->columns_except, a->columns_except_count, b->columns_except, b->columns_except_count) &&
+              a->columns_matched == b->columns_matched && str_eq(a->columns_pattern, b->columns_pattern) &&
               a->settings_count == b->settings_count;
     for (size_t i = 0; eq && i < a->settings_count; i++)
         eq = str_eq(a->settings[i].name, b->settings[i].name) && str_eq(a->settings[i].value, b->settings[i].value);

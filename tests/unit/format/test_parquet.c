@@ -1,6 +1,7 @@
 /* What is written is read back, of every type, in both profiles, with every codec. */
 #include "support/cmocka_all.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/strbuf.h"
@@ -229,6 +230,75 @@ static void a_dictionary_ends_between_pages(void **state)
     strbuf_fini(&bytes);
 }
 
+/* Few distinct values of a hundred rows are a few hundred bytes: as they are. A thousand long ones are compressed. */
+static void only_chunks_that_are_worth_it_are_compressed(void **state)
+{
+    static const char *const types[] = { "String", "String", "UInt8", "Float64" };
+    enum { ROWS = 1000 };
+    struct schema *schema = random_schema(types, ARRAY_COUNT(types));
+    struct parquet_options options = { .codec = PARQUET_ZSTD };
+    struct strbuf bytes = { 0 };
+    struct parquet_file *file;
+    struct block block;
+    struct err err;
+    (void)state;
+    block_init(&block, ARRAY_COUNT(types));
+    for (size_t i = 0; i < ARRAY_COUNT(types); i++)
+        column_init(&block.columns[i], schema->columns[i].type);
+    for (size_t row = 0; row < ROWS; row++) {
+        char text[64];
+        double number = (double)row;
+        snprintf(text, sizeof text, "a text that differs, number %zu", row);
+        column_push_str(&block.columns[0], row % 2 == 0 ? STR("even") : STR("odd"));
+        column_push_str(&block.columns[1], str_of(text));
+        column_push_fixed(&block.columns[2], &(uint8_t){ row % 3 == 0 });
+        column_push_fixed(&block.columns[3], &number);
+    }
+    block.rows = ROWS;
+    write_block(&bytes, schema, &options, &block, 0);
+    expect_block(&bytes, &block, "tiny and other chunks");
+    assert_true(parquet_open(parquet_mem_read, &bytes, bytes.len, &file, &err));
+    const struct pq_meta_chunk *chunks = file->meta.groups[0].chunks;
+    assert_int_equal(chunks[0].codec, PARQUET_UNCOMPRESSED);
+    assert_int_equal(chunks[1].codec, PARQUET_ZSTD);
+    assert_int_equal(chunks[2].codec, PARQUET_UNCOMPRESSED);
+    assert_int_equal(chunks[3].codec, PARQUET_ZSTD);
+    parquet_close(file);
+    block_fini(&block);
+    schema_unref(schema);
+    strbuf_fini(&bytes);
+}
+
+/* The types of a file just written need not be read again, but nothing else of it is believed. */
+static void a_file_just_written_lends_its_types_only(void **state)
+{
+    static const char *const types[] = { "Int32", "Map(String, DateTime64(3))" };
+    struct schema *schema = random_schema(types, ARRAY_COUNT(types)), *other = random_schema(types, 1);
+    struct parquet_options options = { .codec = PARQUET_ZSTD };
+    struct strbuf bytes = { 0 };
+    struct parquet_file *file;
+    struct err err;
+    (void)state;
+    struct parquet_writer *writer = parquet_writer_new(schema, &options, parquet_mem_write, &bytes);
+    struct parquet_writer *stranger = parquet_writer_new(other, &options, parquet_mem_write, &bytes);
+    strbuf_clear(&bytes);
+    assert_true(parquet_writer_finish(writer, NULL, 0, &err));
+    assert_true(parquet_open_written(parquet_mem_read, &bytes, bytes.len, writer, &file, &err));
+    assert_ptr_equal(parquet_schema(file), schema);
+    parquet_close(file);
+    assert_true(parquet_open_written(parquet_mem_read, &bytes, bytes.len, stranger, &file, &err));
+    assert_ptr_not_equal(parquet_schema(file), other);
+    assert_int_equal(parquet_schema(file)->columns_count, ARRAY_COUNT(types));
+    parquet_close(file);
+    bytes.data[bytes.len - 20] ^= 1; /* in the footer */
+    assert_false(parquet_open_written(parquet_mem_read, &bytes, bytes.len, writer, &file, &err));
+    parquet_writer_free(writer);
+    parquet_writer_free(stranger);
+    schema_unref(schema);
+    schema_unref(other);
+    strbuf_fini(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +306,8 @@ int main(void)
         cmocka_unit_test(row_groups_and_pieces_do_not_matter),
         cmocka_unit_test(large_columns_come_back),
         cmocka_unit_test(a_dictionary_ends_between_pages),
+        cmocka_unit_test(only_chunks_that_are_worth_it_are_compressed),
+        cmocka_unit_test(a_file_just_written_lends_its_types_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
