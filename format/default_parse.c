@@ -537,8 +537,10 @@ static struct node *parse_expression(struct parser *p)
 static unsigned depth_printed(const struct node *node)
 {
     unsigned most = 0;
-    for (size_t i = 0; i < node->args_count; i++)
-        most = MAX(most, depth_printed(node->args[i]));
+    for (size_t i = 0; i < node->args_count; i++) {
+        unsigned depth = depth_printed(node->args[i]); /* once: MAX evaluates its arguments twice */
+        most = MAX(most, depth);
+    }
     return most + (node->kind == NODE_CALL && node->style == STYLE_PREFIX ? 2 : 1);
 }
 
