@@ -2,8 +2,10 @@
 #include "gateway/plan.h"
 
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/strbuf.h"
 #include "config/config.h"
@@ -481,13 +483,17 @@ static void remember(struct plans *plans, struct plan *plan, const struct reques
     count_bytes(plans, plan, bytes);
 }
 
+/* A long id is shortened, and stays another than other long ones that begin alike. */
 static void set_query_id(struct request *request, struct str query_id)
 {
+    enum { KEPT = 46 };
     if (query_id.len == 0 || !reply_value_is_clean(query_id)) /* it goes back in a header */
         return;
-    size_t len = MIN(query_id.len, sizeof(request->query_id) - 1);
-    memcpy(request->query_id, query_id.data, len);
-    request->query_id[len] = '\0';
+    if (query_id.len < sizeof(request->query_id))
+        snprintf(request->query_id, sizeof(request->query_id), STR_FMT, STR_ARG(query_id));
+    else
+        snprintf(request->query_id, sizeof(request->query_id), "%.*s-%016llx", KEPT, query_id.data,
+                 (unsigned long long)hash64(query_id));
 }
 
 /* Before the plan: what is refused is answered under the sender's id too. */

@@ -94,9 +94,9 @@ struct request {
     bool authenticated, refused; /* refused: reply holds an error, the body is only swallowed */
     struct plan *plan;           /* what URL and headers mean; a reference */
     struct session *session;     /* entered; NULL without session_id */
-    char query_id[64];
-    struct str token; /* explicit token; empty without */
-    struct str data;  /* of an insert: in body, or in the arena */
+    char query_id[64];           /* the sender's, shortened where it is longer */
+    struct str token;            /* explicit token; empty without */
+    struct str data;             /* of an insert: in body, or in the arena */
 
     /* Parking. */
     _Atomic int refs;

@@ -86,6 +86,8 @@ await test(d, {
   },
 
   'KILL QUERY ends a statement, and only the one that is meant': async () => {
+    const long = await Promise.all(['a', 'b'].map((end) => get({ query_id: 'x'.repeat(100) + end }, { body: 'SELECT 1' })))
+    check(long[0].headers['x-clickhouse-query-id'] !== long[1].headers['x-clickhouse-query-id'], 'long ids that begin alike differ')
     const slow = get({ query_id: 'slow' }, { body: 'SELECT count() FROM numbers(300000000) WHERE number % 7 = 3' })
     await until(async () => (await d.sql("SELECT count() FROM system.processes WHERE query_id = 'slow'")) === '1\n', 'it runs')
     equal(code(await get({ query_id: 'slow' }, { body: 'SELECT 1' })), '216', 'an id runs once')
