@@ -17,6 +17,7 @@ struct codec {
     struct codec_limits limits;
     uint64_t in_bytes, out_bytes; /* so far */
     bool inside;                  /* a frame or member has begun and not ended */
+    size_t head;                  /* zstd: bytes of the frame's magic number that were seen */
     struct err failed;            /* the first error; it stays */
 };
 

@@ -15,6 +15,7 @@
 
 enum {
     ZSTD_WINDOW_LOG_MAX = 23,
+    ZSTD_MAGIC_BYTES = 4,
     GZIP_BITS = 15 + 16,
     ZLIB_BITS = 15,
     ZLIB_LEVEL = 3,
@@ -164,9 +165,9 @@ static bool feed_zstd(struct codec *c, struct str in, struct strbuf *out, struct
     while (in.len > 0 || full) {
         struct codec_room room;
         codec_room(c, in, out, &room);
-        /* A frame begins with a byte by itself: where the library sees the magic number at once it also takes the
-         * formats from before version 0.8, which nobody sends and whose decoders are old. */
-        ZSTD_inBuffer from = { in.data, c->inside ? in.len : MIN(in.len, (size_t)1), 0 };
+        /* The head of a frame goes in byte by byte: where the library sees four bytes at once it also takes the formats
+         * from before version 0.8, which nobody sends and whose decoders are old. */
+        ZSTD_inBuffer from = { in.data, c->head < ZSTD_MAGIC_BYTES ? MIN(in.len, (size_t)1) : in.len, 0 };
         ZSTD_outBuffer to = { room.at, room.bytes, 0 };
         size_t rc = ZSTD_decompressStream(c->state, &to, &from);
         if (ZSTD_isError(rc))
@@ -176,6 +177,7 @@ static bool feed_zstd(struct codec *c, struct str in, struct strbuf *out, struct
             return false;
         in = str_from(in, from.pos);
         c->inside = rc != 0;
+        c->head = c->inside ? MIN(c->head + from.pos, (size_t)ZSTD_MAGIC_BYTES) : 0;
         full = c->inside && to.pos == to.size;
     }
     return true;
