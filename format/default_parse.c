@@ -616,9 +616,10 @@ static void print_call(const struct node *node, struct strbuf *out)
         print_operand(node->args[1], out);
         return;
     case STYLE_PREFIX: {
-        /* -(-5): two signs would begin a comment */
+        /* -(-5): two signs would begin a comment; -(0): -0 is the number 0 */
+        const struct node *of = node->args[0];
         bool signs =
-            node->args[0]->kind == NODE_LITERAL && str_starts(node->args[0]->text, STR("-")) && !node->args[0]->parens;
+            of->kind == NODE_LITERAL && !of->parens && (str_starts(of->text, STR("-")) || str_is(of->text, "0"));
         strbuf_add(out, node->text);
         if (signs)
             strbuf_add_char(out, '(');

@@ -61,6 +61,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             fprintf(stderr, "printed as " STR_FMT "\nwhich is refused: %s\n", STR_ARG(once), err.text);
             must_fail("what is printed reads again", __FILE__, __LINE__);
         }
+        if (!str_eq(once, twice))
+            fprintf(stderr, "printed as " STR_FMT "\nand then as " STR_FMT "\n", STR_ARG(once), STR_ARG(twice));
         must(str_eq(once, twice));
         must(default_is_volatile(expr) == default_is_volatile(again));
         if (default_type(expr) != NULL) /* else the table's columns tell */

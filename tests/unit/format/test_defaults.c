@@ -440,6 +440,9 @@ static void what_is_taken_reads_again_as_printed(void **state)
     const struct default_expr *expr;
     struct str once, twice;
     struct err err = { 0 };
+    assert_true(default_parse(STR("- -0 - 1"), type_of(*state, "Int32"), *state, &expr, &once, &err));
+    assert_true(default_parse(once, type_of(*state, "Int32"), *state, &expr, &twice, &err));
+    assert_true(str_eq(once, twice));
     assert_true(default_parse(STR("`a..b`"), type_of(*state, "Int32"), *state, &expr, &once, &err));
     assert_true(str_is(once, "`a..b`"));
     assert_true(default_parse(once, type_of(*state, "Int32"), *state, &expr, &twice, &err));
