@@ -120,10 +120,8 @@ static bool compute_integers(struct eval *e, const struct value *a, const struct
 static bool move_time(struct eval *e, const struct value *time, const struct value *by, int sign, struct value *out)
 {
     bool is_date = time->type->kind == TYPE_DATE || time->type->kind == TYPE_DATE32;
-    int64_t amount = by->class == VALUE_UINT ? (int64_t)by->u : by->i, ticks = 1;
+    int64_t amount = by->class == VALUE_INTERVAL ? by->i : (int64_t)value_bits(by), ticks = 1;
     *out = *time;
-    if (by->class == VALUE_REAL)
-        amount = (int64_t)by->d;
     if (by->class == VALUE_INTERVAL && is_date) {
         if (amount % 86400 != 0) { /* a date and hours are a time */
             struct value start;

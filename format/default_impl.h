@@ -104,6 +104,8 @@ struct value value_text(struct str s);
 struct value value_load(const struct column *column, size_t row);
 bool value_is_number(const struct value *v); /* integers to 64 bits, floats, Bool */
 double value_as_double(const struct value *v);
+/* The low 64 bits of a number; of a float its whole part, or the nearest that there is. */
+uint64_t value_bits(const struct value *v);
 /* As toString() gives it; in the scratch or lent. */
 must_use bool value_print(struct eval *e, const struct value *v, struct str *text);
 /* Appends the value to the column, converted to its type. */

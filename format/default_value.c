@@ -155,8 +155,7 @@ double value_as_double(const struct value *v)
     return v->class == VALUE_REAL ? v->d : v->class == VALUE_INT ? (double)v->i : (double)v->u;
 }
 
-/* The low 64 bits; of a float its whole part, or the nearest that there is. */
-static uint64_t as_bits(const struct value *v)
+uint64_t value_bits(const struct value *v)
 {
     if (v->class != VALUE_REAL)
         return v->class == VALUE_INT ? (uint64_t)v->i : v->u;
@@ -309,7 +308,7 @@ static bool to_date(struct eval *e, const struct value *v, const struct type *ty
         if (!value_civil(e, v, &days, &seconds))
             return false;
     } else {
-        days = (int64_t)as_bits(v);
+        days = (int64_t)value_bits(v);
         if (days > DATE_DAYS_MAX) /* too large for days: seconds */
             days = floor_div(days, DAY_S);
     }
@@ -337,7 +336,7 @@ static bool to_ticks(struct eval *e, const struct value *v, const struct type *t
         }
     } else {
         if (!value_is_time(v))
-            seconds = (int64_t)as_bits(v);
+            seconds = (int64_t)value_bits(v);
         else if (!as_seconds(e, v, type->timezone, &seconds))
             return false;
         if (!__builtin_mul_overflow(seconds, scale, out))
@@ -358,7 +357,7 @@ static void push_bits(struct column *c, uint64_t bits, bool negative)
 
 static bool push_enum(struct eval *e, const struct value *v, struct column *c)
 {
-    int64_t value = (int64_t)as_bits(v);
+    int64_t value = (int64_t)value_bits(v);
     if (value < INT16_MIN || value > INT16_MAX || type_enum_by_value(c->type, (int)value) == NULL)
         return err_set(e->err, ERR_UNKNOWN_ELEMENT_OF_ENUM, "Unexpected value %lld in enum", (long long)value);
     push_bits(c, (uint64_t)value, value < 0);
@@ -378,7 +377,7 @@ static bool push_scalar(struct eval *e, const struct value *v, struct column *c)
     int64_t i;
     switch (type->kind) {
     case TYPE_BOOL:
-        push_bits(c, v->class == VALUE_REAL ? v->d != 0 : as_bits(v) != 0, false);
+        push_bits(c, v->class == VALUE_REAL ? v->d != 0 : value_bits(v) != 0, false);
         return true;
     case TYPE_FLOAT32:
     case TYPE_FLOAT64: {
@@ -428,7 +427,7 @@ static bool push_scalar(struct eval *e, const struct value *v, struct column *c)
     if (value_is_time(v) && v->type->kind == TYPE_DATETIME64)
         i = floor_div(v->i, power10(v->type->precision));
     else
-        i = (int64_t)as_bits(v);
+        i = (int64_t)value_bits(v);
     push_bits(c, (uint64_t)i, (v->class == VALUE_INT && i < 0) || (v->class == VALUE_REAL && v->d <= -1));
     return true;
 }
