@@ -524,7 +524,9 @@ static void print_quoted(struct strbuf *out, struct str text, char quote)
 
 void lexer_print_name(struct strbuf *out, struct str name)
 {
-    static const char *const quoted[] = { "all", "distinct", "from", "null", "select", "table", "values" };
+    static const char *const quoted[] = {
+        "all", "case", "distinct", "from", "not", "null", "select", "table", "values"
+    };
     bool bare = name.len > 0 && !is_digit(name.data[0]);
     for (size_t i = 0; bare && i < name.len; i++)
         bare = is_word_byte(name.data[i]);
