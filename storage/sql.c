@@ -341,41 +341,6 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
     return ok;
 }
 
-static bool resolve_type(struct sql_run *run, struct str text, struct sql_table *table, const struct type **type,
-                         struct err *err)
-{
-    struct sql_node *node;
-    struct sql_select select = { .tables = table, .tables_count = 1 };
-    struct sql_resolver resolver = {
-        .run = run, .arena = run->arena, .select = &select, .no_aggregates = true, .where = "a column's expression"
-    };
-    if (!sql_parse_expression(arena_dup(run->arena, text), run->arena, &node, err) ||
-        !sql_resolve_node(&resolver, node, err))
-        return false;
-    *type = node->type;
-    return true;
-}
-
-bool sql_expression_type(struct str text, const struct schema_column *columns, size_t count, struct arena *arena,
-                         const struct type **type, struct err *err)
-{
-    struct sql_session session = { .database = STR("default"), .settings = format_settings_default() };
-    struct sql_result result = { .arena = arena_new(ARENA_FIRST_BYTES) };
-    struct sql_run run = { .session = &session, .result = &result, .arena = result.arena };
-    struct sql_table table = { .columns = ARENA_ARRAY(run.arena, struct sql_column, count + 1) };
-    for (size_t i = 0; i < count; i++)
-        if (columns[i].type != NULL)
-            table.columns[table.columns_count++] =
-                (struct sql_column){ .name = columns[i].name, .type = columns[i].type };
-    bool ok = resolve_type(&run, text, &table, type, err);
-    if (ok)
-        *type = type_dup(*type, arena);
-    sql_calls_fini(&run);
-    sql_sources_fini(&run);
-    sql_result_fini(&result);
-    return ok;
-}
-
 void sql_result_fini(struct sql_result *result)
 {
     if (result->has_block)

@@ -1,141 +1,23 @@
-/* values_convert.c: a value of an expression as a cell of a column, as CAST converts it. */
+/* value_convert.c: a value as a cell of another type, as CAST converts it. */
 #include <math.h>
 #include <string.h>
 
 #include "base/must.h"
 #include "base/text.h"
+#include "format/sql_types.h"
 #include "format/text_date.h"
 #include "format/text_number.h"
-#include "format/text_value.h"
 #include "format/timezone.h"
-#include "format/values_expr.h"
+#include "format/value.h"
 
 enum { DAY = 86400 };
 static const int64_t seconds_0000 = -62167219200, seconds_9999 = 253402300799; /* first of year 0, last of year 9999 */
-
-double sql_value_float(const struct sql_value *v)
-{
-    switch (v->kind) {
-    case VALUE_FLOAT:
-        return v->number.f;
-    case VALUE_UINT:
-    case VALUE_BOOL:
-        return (double)v->number.u;
-    default:
-        return (double)v->number.i;
-    }
-}
-
-/* Arrays and tuples of one kind of value get as far as a function that has no use for them, others do not. */
-static bool uniform(const struct sql_value *v)
-{
-    if (v->items_count == 0 || v->kind == VALUE_MAP)
-        return false;
-    if (v->items_count == 1 && v->items[0].kind == VALUE_NULL)
-        return false;
-    for (size_t i = 0; i < v->items_count; i++) {
-        const struct sql_value *a = &v->items[0], *b = &v->items[i];
-        bool both_numbers = sql_value_is_number(a) && sql_value_is_number(b);
-        bool null = v->kind == VALUE_ARRAY && (a->kind == VALUE_NULL || b->kind == VALUE_NULL);
-        if (b->items != NULL || (a->kind != b->kind && !both_numbers && !null) ||
-            (v->kind == VALUE_TUPLE && b->kind == VALUE_NULL))
-            return false;
-    }
-    return true;
-}
-
-/* ---- as text ---- */
-
-static void add_text(const struct text_reader *r, const struct sql_value *v, bool quoted, struct strbuf *out);
-
-/* [1,2] and (1,2), but what is not uniform with blanks; a map as the pairs it is. */
-static void add_items(const struct text_reader *r, const struct sql_value *v, struct strbuf *out)
-{
-    bool map = v->kind == VALUE_MAP, tight = uniform(v);
-    strbuf_add_char(out, v->kind == VALUE_TUPLE ? '(' : '[');
-    for (size_t i = 0; i < v->items_count; i++) {
-        if (i > 0)
-            strbuf_add_text(out, tight ? "," : ", ");
-        if (map && i % 2 == 0)
-            strbuf_add_char(out, '(');
-        add_text(r, &v->items[i], true, out);
-        if (map && i % 2 == 1)
-            strbuf_add_char(out, ')');
-    }
-    strbuf_add_char(out, v->kind == VALUE_TUPLE ? ')' : ']');
-}
-
-static void add_text(const struct text_reader *r, const struct sql_value *v, bool quoted, struct strbuf *out)
-{
-    const struct format_settings *s = r->settings;
-    switch (v->kind) {
-    case VALUE_NULL:
-        strbuf_add_text(out, "NULL");
-        return;
-    case VALUE_UINT:
-        strbuf_add_u64(out, v->number.u);
-        return;
-    case VALUE_INT:
-        strbuf_add_i64(out, v->number.i);
-        return;
-    case VALUE_FLOAT:
-        number_print_double(out, v->number.f);
-        return;
-    case VALUE_BOOL:
-        strbuf_add_text(out, v->number.u != 0 ? "true" : "false");
-        return;
-    case VALUE_DATE:
-        date_print_date(out, v->number.i);
-        return;
-    case VALUE_DATETIME:
-        date_print_datetime(out, r->session, v->number.i, s);
-        return;
-    case VALUE_STRING:
-    case VALUE_TEXT:
-        if (!quoted) {
-            strbuf_add(out, v->text);
-            return;
-        }
-        strbuf_add_char(out, '\'');
-        for (size_t i = 0; i < v->text.len; i++) {
-            if (v->text.data[i] == '\'' || v->text.data[i] == '\\')
-                strbuf_add_char(out, '\\');
-            strbuf_add_char(out, v->text.data[i]);
-        }
-        strbuf_add_char(out, '\'');
-        return;
-    case VALUE_ARRAY:
-    case VALUE_TUPLE:
-    case VALUE_MAP:
-        break;
-    }
-    add_items(r, v, out);
-}
-
-struct str sql_value_text(const struct text_reader *r, const struct sql_value *v, struct arena *arena)
-{
-    struct strbuf out = { 0 };
-    add_text(r, v, false, &out);
-    struct str text = arena_dup(arena, strbuf_view(&out));
-    strbuf_fini(&out);
-    return text;
-}
 
 /* ---- errors ---- */
 
 static bool mismatch(struct text_reader *r, const struct column *c)
 {
     return text_fail(r, ERR_TYPE_MISMATCH, "Type mismatch in IN or VALUES section. Expected: " STR_FMT,
-                     STR_ARG(c->type->text));
-}
-
-static bool refuse_compound(struct text_reader *r, const struct sql_value *v, const struct column *c)
-{
-    enum type_kind kind = c->type->kind;
-    bool by_function = kind != TYPE_DECIMAL && kind != TYPE_DATETIME64 && kind != TYPE_ENUM8 && kind != TYPE_ENUM16;
-    if (!uniform(v) || !by_function)
-        return mismatch(r, c);
-    return text_fail(r, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal type of argument of function for " STR_FMT,
                      STR_ARG(c->type->text));
 }
 
@@ -221,7 +103,21 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
     return false;
 }
 
+static bool from_printed(struct text_reader *r, const struct value *v, struct column *c)
+{
+    struct strbuf text = { 0 };
+    value_print(v, r, &text);
+    bool ok = from_text(r, strbuf_view(&text), c);
+    strbuf_fini(&text);
+    return ok;
+}
+
 /* ---- from numbers ---- */
+
+static bool is_day(const struct type *type)
+{
+    return type->kind == TYPE_DATE || type->kind == TYPE_DATE32;
+}
 
 /* What the processor makes of a double that does not fit. */
 static int64_t cut_double(double f, bool wide)
@@ -231,11 +127,9 @@ static int64_t cut_double(double f, bool wide)
     return f >= -2147483648.0 && f < 2147483648.0 ? (int64_t)(int32_t)f : INT32_MIN;
 }
 
-static int64_t value_integer(const struct sql_value *v, bool wide)
+static int64_t value_integer(const struct value *v, bool wide)
 {
-    if (v->kind == VALUE_FLOAT)
-        return cut_double(v->number.f, wide);
-    return v->kind == VALUE_UINT || v->kind == VALUE_BOOL ? (int64_t)v->number.u : v->number.i;
+    return v->class == VALUE_REAL ? cut_double(v->d, wide) : v->i; /* or the same bits of u */
 }
 
 /* words * 2^64-1 + sum */
@@ -274,15 +168,15 @@ static void wide_words(double f, uint64_t words[4])
     }
 }
 
-static void push_integer(const struct sql_value *v, struct column *c)
+static void push_integer(const struct value *v, struct column *c)
 {
     bool wide = c->width >= 8 || c->type->kind == TYPE_UINT32;
     int64_t value = value_integer(v, wide);
     uint64_t words[4] = { (uint64_t)value, 0, 0, 0 };
-    if (value < 0 && v->kind != VALUE_UINT)
+    if (value < 0 && v->class != VALUE_UINT)
         words[1] = words[2] = words[3] = UINT64_MAX;
-    if (v->kind == VALUE_FLOAT && c->width > 8)
-        wide_words(v->number.f, words);
+    if (v->class == VALUE_REAL && c->width > 8)
+        wide_words(v->d, words);
     uint8_t v8 = (uint8_t)words[0];
     uint16_t v16 = (uint16_t)words[0];
     uint32_t v32 = (uint32_t)words[0];
@@ -292,21 +186,21 @@ static void push_integer(const struct sql_value *v, struct column *c)
                                          : (const void *)words);
 }
 
-static void push_float(const struct sql_value *v, struct column *c)
+static void push_float(const struct value *v, struct column *c)
 {
-    double wide = sql_value_float(v);
+    double wide = value_double(v);
     float narrow = (float)wide;
     column_push_fixed(c, c->width == 4 ? (const void *)&narrow : (const void *)&wide);
 }
 
 /* Numbers up to 65535 are days, larger ones seconds. */
-static void push_date(struct text_reader *r, const struct sql_value *v, struct column *c)
+static void push_date(struct text_reader *r, const struct value *v, struct column *c)
 {
     bool wide_date = c->type->kind == TYPE_DATE32;
     int64_t number = value_integer(v, true), days = number;
-    if (wide_date && v->kind == VALUE_FLOAT && v->number.f > (double)seconds_9999)
+    if (wide_date && v->class == VALUE_REAL && v->d > (double)seconds_9999)
         number = seconds_9999;
-    if (v->kind == VALUE_DATETIME || number > DATE_MAX) {
+    if (v->type->kind == TYPE_DATETIME || number > DATE_MAX) {
         number = MIN(number, wide_date ? seconds_9999 : UINT32_MAX);
         days = (number + timezone_offset(r->session, number)) / DAY;
     }
@@ -337,10 +231,10 @@ static bool ticks_of_float(struct text_reader *r, double seconds, int64_t unit, 
     return true;
 }
 
-static bool push_datetime(struct text_reader *r, const struct sql_value *v, struct column *c)
+static bool push_datetime(struct text_reader *r, const struct value *v, struct column *c)
 {
     int64_t seconds = value_integer(v, true);
-    if (v->kind == VALUE_DATE)
+    if (is_day(v->type))
         seconds = timezone_to_utc(zone_of(r, c->type), seconds, 0);
     if (c->type->kind == TYPE_DATETIME) {
         uint32_t narrow = (uint32_t)(seconds < 0 ? 0 : seconds > UINT32_MAX ? UINT32_MAX : seconds);
@@ -350,8 +244,8 @@ static bool push_datetime(struct text_reader *r, const struct sql_value *v, stru
     int64_t unit = 1, ticks;
     for (unsigned i = 0; i < c->type->precision; i++)
         unit *= 10;
-    if (v->kind == VALUE_FLOAT) {
-        if (!ticks_of_float(r, v->number.f, unit, &ticks))
+    if (v->class == VALUE_REAL) {
+        if (!ticks_of_float(r, v->d, unit, &ticks))
             return false;
     } else if (__builtin_mul_overflow(seconds, unit, &ticks))
         return text_fail(r, ERR_DECIMAL_OVERFLOW, "Numeric value is out of range for DateTime64");
@@ -359,11 +253,11 @@ static bool push_datetime(struct text_reader *r, const struct sql_value *v, stru
     return true;
 }
 
-static bool push_enum(struct text_reader *r, const struct sql_value *v, struct column *c)
+static bool push_enum(struct text_reader *r, const struct value *v, struct column *c)
 {
     int64_t number = value_integer(v, true);
     bool byte = number >= INT8_MIN && number <= INT8_MAX;
-    if (v->kind == VALUE_DATE || v->kind == VALUE_DATETIME)
+    if (sql_type_is_time(v->type))
         return mismatch(r, c);
     if (c->type->kind == TYPE_ENUM8 ? !byte : number < INT16_MIN || number > INT16_MAX)
         return text_fail(r, ERR_CANNOT_CONVERT_TYPE, "Value %lld does not fit " STR_FMT, (long long)number,
@@ -377,23 +271,23 @@ static bool push_enum(struct text_reader *r, const struct sql_value *v, struct c
     return true;
 }
 
-static bool push_address(struct text_reader *r, const struct sql_value *v, struct column *c)
+static bool push_address(struct text_reader *r, const struct value *v, struct column *c)
 {
-    bool plain = v->kind == VALUE_UINT || v->kind == VALUE_BOOL || v->kind == VALUE_DATETIME;
+    bool plain = v->class == VALUE_UINT && v->type->kind != TYPE_DATE;
     if (c->type->kind == TYPE_IPV4 && plain) {
-        uint32_t ip = (uint32_t)v->number.u;
+        uint32_t ip = (uint32_t)v->u;
         column_push_fixed(c, &ip);
         return true;
     }
-    if (v->kind == VALUE_BOOL)
+    if (v->type->kind == TYPE_BOOL)
         return mismatch(r, c);
     return text_fail(r, ERR_NOT_IMPLEMENTED, "Conversion from a number to " STR_FMT " is not supported",
                      STR_ARG(c->type->text));
 }
 
-static bool from_number(struct text_reader *r, const struct sql_value *v, struct column *c, struct arena *arena)
+static bool from_number(struct text_reader *r, const struct value *v, struct column *c)
 {
-    uint8_t flag = sql_value_float(v) != 0;
+    uint8_t flag = value_double(v) != 0;
     switch (c->type->kind) {
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
@@ -404,18 +298,17 @@ static bool from_number(struct text_reader *r, const struct sql_value *v, struct
         return true;
     case TYPE_STRING:
     case TYPE_FIXED_STRING:
-        return from_text(r, sql_value_text(r, v, arena), c);
+        return from_printed(r, v, c);
     case TYPE_DECIMAL:
-        if (v->kind == VALUE_BOOL)
-            return from_text(r, v->number.u != 0 ? STR("1") : STR("0"), c);
-        if (v->kind == VALUE_FLOAT && !isfinite(v->number.f))
+        if (v->type->kind == TYPE_BOOL)
+            return from_text(r, v->u != 0 ? STR("1") : STR("0"), c);
+        if (v->class == VALUE_REAL && !isfinite(v->d))
             return text_fail(r, ERR_DECIMAL_OVERFLOW, "Cannot convert infinity or NaN to decimal");
-        if (v->kind == VALUE_DATE || v->kind == VALUE_DATETIME) {
-            struct sql_value plain = *v;
-            plain.kind = VALUE_INT;
-            return from_text(r, sql_value_text(r, &plain, arena), c);
+        if (sql_type_is_time(v->type)) {
+            struct value plain = value_int(type_of_kind(TYPE_INT64), v->i);
+            return from_printed(r, &plain, c);
         }
-        return from_text(r, sql_value_text(r, v, arena), c);
+        return from_printed(r, v, c);
     case TYPE_DATE:
     case TYPE_DATE32:
         push_date(r, v, c);
@@ -437,7 +330,7 @@ static bool from_number(struct text_reader *r, const struct sql_value *v, struct
     case TYPE_NOTHING:
         return mismatch(r, c);
     default:
-        if (v->kind == VALUE_FLOAT && !isfinite(v->number.f))
+        if (v->class == VALUE_REAL && !isfinite(v->d))
             return text_fail(r, ERR_CANNOT_CONVERT_TYPE,
                              "Unexpected inf or nan to integer conversion: from number to " STR_FMT,
                              STR_ARG(c->type->text));
@@ -446,105 +339,13 @@ static bool from_number(struct text_reader *r, const struct sql_value *v, struct
     }
 }
 
-/* ---- from arrays, tuples, maps ---- */
-
-static bool from_items(struct text_reader *r, const struct sql_value *v, struct column *c, struct arena *arena)
+bool value_convert(struct text_reader *r, const struct value *v, struct column *c)
 {
-    enum type_kind kind = c->type->kind;
-    bool empty_map = kind == TYPE_MAP && v->kind == VALUE_ARRAY && v->items_count == 0;
+    enum type_kind kind = v->type->kind;
+    must(v->class != VALUE_NULL && v->class != VALUE_CELL);
     if (kind == TYPE_STRING || kind == TYPE_FIXED_STRING)
-        return from_text(r, sql_value_text(r, v, arena), c);
-    if ((kind == TYPE_ARRAY && v->kind != VALUE_ARRAY) || (kind == TYPE_TUPLE && v->kind != VALUE_TUPLE) ||
-        (kind == TYPE_MAP && v->kind != VALUE_MAP && !empty_map) ||
-        (kind == TYPE_TUPLE && v->items_count != c->children_count) || kind == TYPE_NESTED)
-        return mismatch(r, c);
-    if (kind != TYPE_ARRAY && kind != TYPE_TUPLE && kind != TYPE_MAP)
-        return refuse_compound(r, v, c);
-    for (size_t i = 0; i < v->items_count; i++) {
-        size_t child = kind == TYPE_ARRAY ? 0 : kind == TYPE_TUPLE ? i : i % 2;
-        if (kind == TYPE_ARRAY && v->items[i].kind == VALUE_NULL && !c->children[0].type->nullable && uniform(v))
-            return text_fail(r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
-                             "Cannot convert NULL value to non-Nullable type " STR_FMT,
-                             STR_ARG(c->children[0].type->text));
-        if (!sql_value_convert(r, &v->items[i], &c->children[child], arena))
-            return false;
-    }
-    column_push_row_end(c);
-    return true;
-}
-
-bool sql_value_convert(struct text_reader *r, const struct sql_value *v, struct column *c, struct arena *arena)
-{
-    switch (v->kind) {
-    case VALUE_NULL:
-        if (c->type->nullable)
-            column_push_null(c);
-        else
-            column_push_default(c);
-        return true;
-    case VALUE_STRING:
-    case VALUE_TEXT:
-        return from_text(r, v->text, c);
-    case VALUE_ARRAY:
-    case VALUE_TUPLE:
-    case VALUE_MAP:
-        return from_items(r, v, c, arena);
-    default:
-        return from_number(r, v, c, arena);
-    }
-}
-
-/* ---- back ---- */
-
-struct sql_value sql_value_from_cell(const struct text_reader *r, const struct column *c, size_t row,
-                                     struct arena *arena)
-{
-    struct sql_value v = { .kind = VALUE_NULL };
-    if (column_is_null(c, row))
-        return v;
-    struct strbuf text = { 0 };
-    text_value_print(c, row, TEXT_PLAIN, r->settings, &text);
-    v.text = arena_dup(arena, strbuf_view(&text));
-    strbuf_fini(&text);
-    uint16_t days;
-    uint32_t seconds;
-    int32_t wide;
-    switch (c->type->kind) {
-    case TYPE_DATE:
-        memcpy(&days, column_cell(c, row), sizeof days);
-        v.kind = VALUE_DATE;
-        v.number.i = days;
-        break;
-    case TYPE_DATE32:
-        memcpy(&wide, column_cell(c, row), sizeof wide);
-        v.kind = VALUE_DATE;
-        v.number.i = wide;
-        break;
-    case TYPE_DATETIME:
-        memcpy(&seconds, column_cell(c, row), sizeof seconds);
-        v.kind = VALUE_DATETIME;
-        v.number.i = seconds;
-        break;
-    case TYPE_BOOL:
-        v.kind = VALUE_BOOL;
-        v.number.u = *(const uint8_t *)column_cell(c, row);
-        break;
-    case TYPE_FLOAT32:
-    case TYPE_FLOAT64:
-        v.kind = VALUE_FLOAT;
-        if (!str_to_double(v.text, &v.number.f))
-            v.number.f = v.text.data[0] == 'n' ? (double)NAN : v.text.data[0] == '-' ? -HUGE_VAL : HUGE_VAL;
-        break;
-    case TYPE_STRING:
-        v.kind = VALUE_STRING;
-        break;
-    default:
-        if (type_is_integer(c->type) && str_to_u64(v.text, &v.number.u))
-            v.kind = type_is_signed(c->type) ? VALUE_INT : VALUE_UINT;
-        else if (type_is_integer(c->type) && str_to_i64(v.text, &v.number.i))
-            v.kind = VALUE_INT;
-        else
-            v.kind = VALUE_TEXT;
-    }
-    return v;
+        return from_text(r, v->s, c);
+    if (value_is_number(v) || is_day(v->type) || kind == TYPE_DATETIME)
+        return from_number(r, v, c);
+    return from_printed(r, v, c);
 }
