@@ -115,6 +115,16 @@ static bool bind(struct default_expr *expr, struct binder *b)
     return expr_bind(b, expr->root) && (expr->type != NULL || type_found(expr, b->err));
 }
 
+bool default_take(struct lexer *lexer, struct arena *arena, struct str *text, struct err *err)
+{
+    struct node *root;
+    size_t from = lexer_peek(lexer).offset;
+    if (!expr_parse(lexer, expr_column_rules, arena, &root, err))
+        return false;
+    *text = str_trim(str_sub(lexer->query, from, lexer->at - from));
+    return true;
+}
+
 bool default_parse(struct str text, const struct type *type, struct arena *arena, const struct default_expr **out,
                    struct str *canonical, struct err *err)
 {

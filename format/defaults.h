@@ -15,8 +15,12 @@
 #include "format/type.h"
 
 struct default_expr;
+struct lexer;
 struct schema_column;
 
+/* The longest expression at the lexer, which is then behind it, as it is written. Errors: SYNTAX_ERROR,
+ * TOO_DEEP_RECURSION; those of the name of a type. */
+must_use bool default_take(struct lexer *lexer, struct arena *arena, struct str *text, struct err *err);
 /* type: the column's, or NULL when it was declared without one. Text may go, arena and type have to stay. Errors:
  * UNKNOWN_FUNCTION, SYNTAX_ERROR, NOT_IMPLEMENTED and others with the expression's text; a constant is computed here,
  * so also those of its cast. *canonical: as ClickHouse prints it. An expression that names columns is of use only after

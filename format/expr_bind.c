@@ -291,6 +291,19 @@ static void finish_type(struct binder *b, struct node *node)
         node->type = sql_type_low_cardinality(node->type, b->arena);
 }
 
+/* Lists and conditions of literals alone are no part of a template. */
+static bool keeps_literals(const struct node *node)
+{
+    static const char *const names[] = { "array",   "tuple", "map",    "in",       "notIn", "if",
+                                         "multiIf", "CAST",  "ifNull", "coalesce", "least", "greatest" };
+    bool listed = false;
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        listed |= strcmp(node->function->name, names[i]) == 0;
+    for (size_t i = 0; i < node->args_count && listed && strcmp(node->function->name, "map") != 0; i++)
+        listed = node->args[i]->kind == NODE_LITERAL || node->args[i]->style == STYLE_TUPLE;
+    return listed;
+}
+
 static bool bind_call(struct binder *b, struct node *node)
 {
     const struct function *function = node->function;
@@ -301,16 +314,29 @@ static bool bind_call(struct binder *b, struct node *node)
                        STR_ARG(str_sub(node->text, 0, 64)), near.len > 0 ? ". Maybe you meant: " : "", STR_ARG(near));
     }
     node->op = function->op;
+    bool wide = b->wide;
+    b->wide = wide && !keeps_literals(node);
     for (size_t i = 0; i < node->args_count; i++)
         if (node->args[i]->kind == NODE_LAMBDA && !(function->flags & LAMBDA))
             return err_set(b->err, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "function %s takes no lambda", function->name);
         else if (node->args[i]->kind != NODE_LAMBDA && !expr_bind(b, node->args[i]))
             return false;
+    b->wide = wide;
     if (!check_arguments(b, node) || !function->bind(b, node))
         return false;
     node->result = sql_type_plain(node->type, b->arena);
     finish_type(b, node);
     return true;
+}
+
+static void bind_literal(struct binder *b, struct node *node)
+{
+    const struct type *type = node->literal.type;
+    bool wide = b->wide && type->kind != TYPE_BOOL;
+    if (wide && type_is_integer(type))
+        type = sql_type_integer(sql_type_has_sign(type), sizeof(int64_t));
+    node->literal.type = type;
+    node->type = wide || node->literal.class == VALUE_NULL ? type_nullable(type, b->arena) : type;
 }
 
 bool expr_bind(struct binder *b, struct node *node)
@@ -319,8 +345,7 @@ bool expr_bind(struct binder *b, struct node *node)
         return true;
     switch (node->kind) {
     case NODE_LITERAL:
-        node->type =
-            node->literal.class == VALUE_NULL ? type_nullable(node->literal.type, b->arena) : node->literal.type;
+        bind_literal(b, node);
         return true;
     case NODE_COLUMN:
         return bind_column(b, node);

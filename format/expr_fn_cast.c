@@ -73,6 +73,10 @@ bool bind_to_decimal(struct binder *b, struct node *node)
 bool bind_to_fixed(struct binder *b, struct node *node)
 {
     int64_t bytes = 0;
+    const struct type *type = bind_plain(b, node, 0);
+    if (!sql_type_is_string(type) && type->kind != TYPE_NOTHING)
+        return err_set(b->err, ERR_NOT_IMPLEMENTED,
+                       "toFixedString is only implemented for types String and FixedString");
     if (!node_literal_int(node->args[1], &bytes) || bytes <= 0 || bytes > 0xffffff)
         return err_set(b->err, ERR_ARGUMENT_OUT_OF_BOUND, "FixedString size must be positive");
     node->type = sql_type_make(b->arena, "FixedString(%d)", (int)bytes);
@@ -118,13 +122,13 @@ bool call_cast(struct eval *e, const struct node *node, const struct value *args
     return eval_cast(e, &args[0], node->type, out);
 }
 
-/* As toXOrNull() reads text: all of it, within the type's range. */
-static bool read_text(struct eval *e, const struct value *text, const struct type *type, struct value *out)
+/* All of a text, within the type's range; false where it is none. A DateTime has no fraction where it is strict. */
+static bool read_text(struct eval *e, const struct value *text, const struct type *type, bool strict, struct value *out)
 {
     struct err ignored = { 0 };
     struct eval quiet = *e;
     struct text_reader reader = *e->reader;
-    bool ok;
+    bool ok = true;
     reader.err = quiet.err = &ignored;
     quiet.reader = &reader;
     if (type_is_integer(type)) { /* the wider type tells what does not fit */
@@ -132,8 +136,11 @@ static bool read_text(struct eval *e, const struct value *text, const struct typ
         struct value wide;
         ok = eval_cast(&quiet, text, type_of_kind(is_signed ? TYPE_INT256 : TYPE_UINT256), &wide) &&
              sql_wide_fits(wide.wide, type) && eval_cast(&quiet, &wide, type, out);
+    } else if (type->kind == TYPE_UUID) {
+        ok = (text->s.len == 36 || text->s.len == 32) && eval_cast(&quiet, text, type, out);
     } else {
-        ok = eval_cast(&quiet, text, type, out);
+        ok = (type->kind != TYPE_DATETIME || !strict || str_find_char(text->s, '.') < 0) &&
+             eval_cast(&quiet, text, type, out);
     }
     e->scratch = quiet.scratch;
     e->temps = quiet.temps;
@@ -142,9 +149,21 @@ static bool read_text(struct eval *e, const struct value *text, const struct typ
     return ok;
 }
 
+/* What is no such value is NULL where the text may be NULL too, unless it is a DateTime64, a Bool or a FixedString. */
+bool call_to(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    const struct type *from = node->args[0]->type, *to = node->result;
+    bool throws = to->kind == TYPE_DATETIME64 || to->kind == TYPE_BOOL || to->kind == TYPE_FIXED_STRING;
+    if (!from->nullable || from->kind != TYPE_STRING || throws)
+        return eval_cast(e, &args[0], to, out);
+    if (!read_text(e, &args[0], to, false, out))
+        *out = value_null();
+    return true;
+}
+
 bool call_cast_or_null(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    if (args[0].class == VALUE_NULL || !read_text(e, &args[0], node->result, out))
+    if (args[0].class == VALUE_NULL || !read_text(e, &args[0], node->result, true, out))
         *out = value_null();
     return true;
 }
@@ -159,7 +178,7 @@ static bool zero_of(struct eval *e, const struct type *type, struct value *out)
 
 bool call_cast_or_zero(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    return read_text(e, &args[0], node->result, out) || zero_of(e, node->result, out);
+    return read_text(e, &args[0], node->result, true, out) || zero_of(e, node->result, out);
 }
 
 static bool best_effort(struct eval *e, const struct node *node, struct str text, struct value *out, struct err *err)

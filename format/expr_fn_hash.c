@@ -63,10 +63,7 @@ bool bind_hash(struct binder *b, struct node *node)
 {
     for (size_t i = 0; i < node->args_count; i++) {
         const struct type *type = bind_plain(b, node, i);
-        bool known = (type->kind <= TYPE_FLOAT64 && type_width(type) <= 8) || sql_type_is_string(type) ||
-                     sql_type_is_time(type) || sql_type_is_enum(type) || type->kind == TYPE_BOOL ||
-                     type->kind == TYPE_NOTHING;
-        if (!known)
+        if (type->children_count > 0 || type->kind == TYPE_UUID || type->kind == TYPE_IPV6)
             return err_set(b->err, ERR_NOT_IMPLEMENTED, "%s of " STR_FMT, node->function->name, STR_ARG(type->text));
     }
     node->type = type_of_kind(TYPE_UINT64);
@@ -75,6 +72,7 @@ bool bind_hash(struct binder *b, struct node *node)
 
 static uint64_t mixed(uint64_t x)
 {
+    x ^= 0x4cf2d2baae6da887;
     x = (x ^ x >> 33) * 0xff51afd7ed558ccd;
     x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53;
     return x ^ x >> 33;
@@ -92,6 +90,8 @@ static uint64_t hash_value(int op, const struct value *v)
     size_t width = type_width(v->type);
     if (v->class == VALUE_TEXT)
         return hash_bytes(op, v->s);
+    if (v->class == VALUE_WIDE || v->type->kind == TYPE_DATETIME64)
+        return hash_bytes(op, str_make(&v->wide, width)); /* little-endian, as all numbers */
     if (v->type->kind == TYPE_FLOAT32)
         memcpy(&cell, &f, sizeof f);
     if (width < sizeof cell)

@@ -41,6 +41,8 @@ bool bind_array(struct binder *b, struct node *node)
     const struct type *element = type_of_kind(TYPE_NOTHING);
     if (node->args_count > 0 && !bind_common(b, node, 0, 1, &element))
         return false;
+    if (b->wide && type_is_integer(element) && type_width(element) < sizeof(int64_t) && !element->nullable)
+        element = sql_type_integer(sql_type_has_sign(element), sizeof(int64_t));
     node->type = array_of(b, element);
     return true;
 }
@@ -62,7 +64,9 @@ bool bind_map(struct binder *b, struct node *node)
                        "Function map requires even number of arguments, but %zu given", node->args_count);
     if (node->args_count > 0 && (!bind_common(b, node, 0, 2, &key) || !bind_common(b, node, 1, 2, &value)))
         return false;
-    node->type = sql_type_make(b->arena, "Map(" STR_FMT ", " STR_FMT ")", STR_ARG(key->text), STR_ARG(value->text));
+    if (key->nullable)
+        return err_set(b->err, ERR_BAD_ARGUMENTS, "Map cannot have a key of type " STR_FMT, STR_ARG(key->text));
+    node->type = sql_type_map(key, value, b->arena);
     return true;
 }
 

@@ -10,7 +10,7 @@ static bool comparable(struct binder *b, const struct node *x, const struct node
 {
     const struct type *a = sql_type_plain(x->type, b->arena), *c = sql_type_plain(y->type, b->arena), *common;
     bool a_text = sql_type_is_string(a), c_text = sql_type_is_string(c);
-    if ((a_text && !c_text && x->kind == NODE_LITERAL) || (c_text && !a_text && y->kind == NODE_LITERAL))
+    if (!b->wide && ((a_text && !c_text && x->kind == NODE_LITERAL) || (c_text && !a_text && y->kind == NODE_LITERAL)))
         return true;
     bool numbers = sql_type_is_number(a) && sql_type_is_number(c);
     return numbers || sql_type_common(a, c, b->arena, &common, b->err);
@@ -87,7 +87,7 @@ bool bind_in(struct binder *b, struct node *node)
         if (!comparable(b, node->args[0], elements[i]))
             return false;
     }
-    node->type = type_of_kind(TYPE_UINT8);
+    node->type = type_of_kind(node_is_null(node->args[0]) ? TYPE_NOTHING : TYPE_UINT8);
     if (node->args[0]->type->nullable)
         node->type = type_nullable(node->type, b->arena);
     return true;

@@ -110,7 +110,7 @@ bool bind_start_of_interval(struct binder *b, struct node *node)
 {
     const struct type *time = bind_plain(b, node, 0);
     int unit;
-    if (!interval_unit(node->args[1]->type, &unit) || (is_date(time) && unit < UNIT_DAY))
+    if (!interval_unit(bind_plain(b, node, 1), &unit) || (is_date(time) && unit < UNIT_DAY))
         return bind_illegal(b, node, 1);
     if (unit < UNIT_SECOND)
         return err_set(b->err, ERR_NOT_IMPLEMENTED, "intervals below a second are not supported here");

@@ -57,6 +57,7 @@ struct expr_rules {
     unsigned depth, calls;
     bool constant; /* VALUES: parameters, * and (SELECT x) are understood */
 };
+extern const struct expr_rules expr_column_rules;
 /* The longest expression at the lexer. Errors: SYNTAX_ERROR, TOO_DEEP_RECURSION; those of a type's name. */
 must_use bool expr_parse(struct lexer *lexer, struct expr_rules rules, struct arena *arena, struct node **root,
                          struct err *err);
@@ -77,6 +78,7 @@ struct binder {
     void *context;
     struct node *const *arguments[LAMBDAS_MAX]; /* of the lambdas around, whose values are in the slots 1, 2, ... */
     size_t arguments_count[LAMBDAS_MAX], lambdas, slots;
+    bool wide; /* literals are Nullable and of 64 bits, as in the templates that VALUES makes of expressions */
 };
 
 struct temp_column;

@@ -12,6 +12,8 @@
 #include "format/moment.h"
 #include "format/text_number.h"
 
+const struct expr_rules expr_column_rules = { .depth = 60, .calls = 1000 }; /* a + b + c + ... is a chain that deep */
+
 struct parser {
     struct lexer *lexer;
     struct arena *arena;
@@ -306,13 +308,29 @@ static struct node *new_interval(struct parser *p, const char *unit, struct node
     return new_call1(p, arena_printf(p->arena, "toInterval%s", unit), count);
 }
 
+/* '1 day' */
+static struct node *new_interval_of_text(struct parser *p, struct str text)
+{
+    struct str number;
+    uint64_t count;
+    int unit;
+    bool ok = str_cut(&text, ' ', &number) && str_to_u64(number, &count) && unit_find(str_trim(text), &unit);
+    if (!ok)
+        return fail(p, "a number and a unit of time");
+    struct node *literal = new_literal(p, value_uint(least_unsigned(count), count), number);
+    return new_interval(p, unit_names[unit], literal);
+}
+
 /* INTERVAL 1 DAY prints as toIntervalDay(1). */
 static struct node *parse_interval(struct parser *p)
 {
     struct node *count = parse_expression(p);
+    struct str text;
     if (count == NULL)
         return NULL;
     const char *unit = take_unit(p);
+    if (unit == NULL && node_literal_str(count, &text))
+        return new_interval_of_text(p, text);
     return unit == NULL ? fail(p, "a unit of time") : new_interval(p, unit, count);
 }
 
@@ -354,12 +372,9 @@ done:
     return node;
 }
 
-/* EXTRACT(YEAR FROM t) */
-static struct node *parse_extract(struct parser *p)
+/* EXTRACT(YEAR FROM t), behind FROM */
+static struct node *parse_extract(struct parser *p, const char *unit)
 {
-    const char *unit = take_unit(p);
-    if (unit == NULL || !take_word(p, "FROM"))
-        return fail(p, "a unit of time and FROM");
     struct node *of = parse_expression(p);
     if (of == NULL || !need(p, ")"))
         return NULL;
@@ -444,8 +459,12 @@ static struct node *parse_call(struct parser *p, struct str name)
     struct lexer start = *p->lexer;
     if (str_eq_nocase(name, STR("CAST")))
         return parse_cast(p);
-    if (str_eq_nocase(name, STR("EXTRACT")))
-        return parse_extract(p);
+    if (str_eq_nocase(name, STR("EXTRACT"))) {
+        const char *part = take_unit(p);
+        if (part != NULL && take_word(p, "FROM"))
+            return parse_extract(p, part);
+        *p->lexer = start;
+    }
     if (str_eq_nocase(name, STR("TRIM"))) {
         if (take_word(p, "BOTH"))
             return parse_trim(p, "trimBoth");
@@ -891,10 +910,10 @@ static struct node *parse_lambda(struct parser *p, struct node *before)
     node->args = ARENA_ARRAY(p->arena, struct node *, count + 1);
     node->args_count = count + 1;
     node->args[count] = body;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         node->args[i] = names[i];
+    for (size_t i = 0; i < count; i++)
         mark_arguments(node, names[i]->text);
-    }
     return node;
 }
 
@@ -940,13 +959,12 @@ static unsigned depth_printed(const struct node *node)
 bool expr_parse_text(struct str text, struct arena *arena, struct node **root, struct err *err)
 {
     struct lexer lexer;
-    struct expr_rules rules = { .depth = 60, .calls = 1000 }; /* a + b + c + ... is a chain that deep */
     lexer_init(&lexer, text);
-    if (!expr_parse(&lexer, rules, arena, root, err))
+    if (!expr_parse(&lexer, expr_column_rules, arena, root, err))
         return false;
     if (lexer_peek(&lexer).kind != TOKEN_END)
         return lexer_error(&lexer, lexer_peek(&lexer), "end of the expression", err);
-    if (depth_printed(*root) < rules.depth)
+    if (depth_printed(*root) < expr_column_rules.depth)
         return true;
-    return err_set(err, ERR_TOO_DEEP_RECURSION, "an expression is nested deeper than %u", rules.depth);
+    return err_set(err, ERR_TOO_DEEP_RECURSION, "an expression is nested deeper than %u", expr_column_rules.depth);
 }

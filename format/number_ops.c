@@ -55,16 +55,32 @@ static bool minimum_by_minus_one(const struct type *type, struct sql_wide a, str
     return sql_wide_is_negative(a) && !sql_wide_fits(sql_wide_sub(sql_wide_of_int(0), a), type);
 }
 
+/* A remainder is the processor's: where the unsigned operand is as wide as the signed one, both are unsigned. */
+static void as_machine_words(struct sql_wide *a, const struct type *a_type, struct sql_wide *b,
+                             const struct type *b_type)
+{
+    bool a_signed = sql_type_has_sign(a_type), b_signed = sql_type_has_sign(b_type);
+    size_t a_bytes = type_width(a_type), b_bytes = type_width(b_type);
+    size_t bytes = a_signed ? b_bytes : a_bytes, other = a_signed ? a_bytes : b_bytes;
+    if (a_signed == b_signed || bytes < MAX(other, 4) || bytes > 8)
+        return;
+    uint64_t mask = bytes == 8 ? UINT64_MAX : UINT32_MAX;
+    *a = sql_wide_of_uint(a->w[0] & mask);
+    *b = sql_wide_of_uint(b->w[0] & mask);
+}
+
 static bool divide(enum sql_operator op, struct sql_wide a, const struct type *a_type, struct sql_wide b,
-                   const struct type *b_type, struct sql_wide *out, struct err *err)
+                   const struct type *b_type, const struct type *type, struct sql_wide *out, struct err *err)
 {
     struct sql_wide rest;
     if (sql_wide_is_zero(b))
         return err_set(err, ERR_ILLEGAL_DIVISION, "Division by zero");
     if (op != SQL_DIVIDE && minimum_by_minus_one(a_type, a, b))
         return err_set(err, ERR_ILLEGAL_DIVISION, "Division of minimal signed number by minus one");
-    if (op == SQL_DIVIDE) /* of Decimals only: a * 10^scale(b) / b */
-        a = sql_wide_mul(a, sql_wide_pow10(sql_type_scale(b_type)));
+    if (op == SQL_DIVIDE) /* of Decimals only: the quotient has the scale of the type */
+        a = sql_wide_mul(a, sql_wide_pow10(sql_type_scale(type) - sql_type_scale(a_type) + sql_type_scale(b_type)));
+    else if (op == SQL_MODULO)
+        as_machine_words(&a, a_type, &b, b_type);
     *out = sql_wide_div(a, b, &rest);
     if (op == SQL_MODULO)
         *out = rest;
@@ -81,7 +97,7 @@ bool number_arithmetic_wide(enum sql_operator op, struct sql_wide a, const struc
         *out = sql_wide_add(scaled(a, a_type, scale), scaled(b, b_type, scale));
     else if (op == SQL_MINUS)
         *out = sql_wide_sub(scaled(a, a_type, scale), scaled(b, b_type, scale));
-    else if (!divide(op, a, a_type, b, b_type, out, err))
+    else if (!divide(op, a, a_type, b, b_type, type, out, err))
         return false;
     if (type->kind == TYPE_DECIMAL && !sql_wide_fits(*out, type))
         return err_set(err, ERR_DECIMAL_OVERFLOW, "Decimal math overflow");

@@ -124,9 +124,9 @@ static bool parse(struct evaluation *v, bool last, struct node **root)
     return ends_value(v, last) || syntax_fail(v);
 }
 
-static bool compute(struct evaluation *v, struct node *root, struct value *value)
+static bool compute(struct evaluation *v, struct node *root, bool wide, struct value *value)
 {
-    struct binder binder = { .arena = v->arena, .err = v->r->err };
+    struct binder binder = { .arena = v->arena, .err = v->r->err, .wide = wide };
     if (expr_bind(&binder, root))
         return eval_node(&v->eval, root, value);
     if (v->r->err->code == ERR_UNKNOWN_IDENTIFIER && !v->r->settings->input_format_values_interpret_expressions)
@@ -139,10 +139,16 @@ static bool finish(struct evaluation *v, struct column *c, bool last, enum value
     const struct format_settings *s = v->r->settings;
     struct node *root;
     struct value value;
-    if (!parse(v, last, &root) || !compute(v, root, &value))
-        return false;
-    bool odd = root->kind == NODE_LITERAL && root->odd && !root->parens;
+    struct lexer start = v->lexer;
     bool templates = s->input_format_values_deduce_templates_of_expressions;
+    if (!parse(v, last, &root) || !compute(v, root, templates && root->kind != NODE_LITERAL, &value))
+        return false;
+    if (value.class == VALUE_NULL && templates && !s->input_format_null_as_default && !c->type->nullable) {
+        v->lexer = start; /* once more, without a template, whose literals may be NULL */
+        if (!parse(v, last, &root) || !compute(v, root, false, &value))
+            return false;
+    }
+    bool odd = root->kind == NODE_LITERAL && root->odd && !root->parens;
     if (!s->input_format_values_interpret_expressions && !templates)
         return text_fail(v->r, ERR_SUPPORT_IS_DISABLED, "Interpreting expressions is disabled");
     if (!s->input_format_values_interpret_expressions && odd && value.type->kind != TYPE_BOOL)
