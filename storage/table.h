@@ -45,6 +45,7 @@ struct table_insert_options {
     bool partitions_given;                   /* partitions_max counts */
     uint64_t partitions_max;                 /* max_partitions_per_insert_block; 0: no limit */
     uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
+    bool check_only;                         /* decides every member, stores nothing */
 };
 
 /* Stores the rows of all members that do not fail: drops duplicates by token (also among the members), checks partition
