@@ -217,10 +217,29 @@ static bool edit(struct request *request, struct lexer *lexer, struct err *err)
 
 /* --- EXPORT, IMPORT ----------------------------------------------------------------------------------------------- */
 
+/* For people: what is no UTF-8 is escaped. */
 static void add_text(struct strbuf *out, const char *name, struct str value)
 {
+    struct strbuf printable = { 0 };
     strbuf_addf(out, ",\"%s\":", name);
+    if (!text_is_utf8(value)) {
+        text_add_printable(&printable, value, SIZE_MAX);
+        value = strbuf_view(&printable);
+    }
     text_add_json_quoted(out, value);
+    strbuf_fini(&printable);
+}
+
+/* To the byte: what is no UTF-8 stands there in base64. */
+static void add_bytes(struct strbuf *out, const char *name, struct str value)
+{
+    if (text_is_utf8(value)) {
+        add_text(out, name, value);
+        return;
+    }
+    strbuf_addf(out, ",\"%s_base64\":\"", name);
+    text_add_base64(out, value);
+    strbuf_add_char(out, '"');
 }
 
 static void add_time(struct strbuf *out, const char *name, int64_t wall_ns)
@@ -230,7 +249,6 @@ static void add_time(struct strbuf *out, const char *name, int64_t wall_ns)
     strbuf_add_char(out, '"');
 }
 
-/* A body that is no text stands there in base64. */
 static void add_letter(struct strbuf *out, const struct letter *letter)
 {
     strbuf_addf(out, "{\"id\":\"%016llx\"", (unsigned long long)letter->id);
@@ -256,15 +274,9 @@ static void add_letter(struct strbuf *out, const struct letter *letter)
     strbuf_addf(out, ",\"row\":%llu", (unsigned long long)letter->row);
     add_text(out, "column", letter->column);
     strbuf_addf(out, ",\"attempts\":%u", letter->attempts);
-    add_text(out, "token", letter->token);
+    add_bytes(out, "token", letter->token);
     strbuf_addf(out, ",\"token_given\":%s", letter->token_given ? "true" : "false");
-    if (text_is_utf8(letter->body)) {
-        add_text(out, "body", letter->body);
-    } else {
-        strbuf_add_text(out, ",\"body_base64\":\"");
-        text_add_base64(out, letter->body);
-        strbuf_add_char(out, '"');
-    }
+    add_bytes(out, "body", letter->body);
     strbuf_add_text(out, "}\n");
 }
 
@@ -315,6 +327,7 @@ static const struct {
     { "attempts", "UInt32" },
     { "token", "String" },
     { "token_given", "Bool" },
+    { "token_base64", "String" },
     { "body", "String" },
     { "body_base64", "String" },
 };
@@ -376,9 +389,21 @@ static void take_settings(const struct column *map, size_t row, struct arena *ar
     letter->settings_count = (size_t)count;
 }
 
-/* What one line says; strings point into block. */
+/* A text, or where it stands there in base64, that. */
+static bool take_bytes(const struct block *block, const char *name, const char *base64_name, size_t row,
+                       struct arena *arena, struct str *bytes, struct err *err)
+{
+    struct strbuf decoded = { 0 };
+    struct str base64 = column_str(column_of(block, base64_name), row);
+    bool ok = text_from_base64(base64, &decoded) || err_set(err, ERR_BAD_ARGUMENTS, "%s is not base64", base64_name);
+    *bytes = base64.len > 0 ? arena_dup(arena, strbuf_view(&decoded)) : column_str(column_of(block, name), row);
+    strbuf_fini(&decoded);
+    return ok;
+}
+
+/* What one line says; strings live in block and arena. */
 static bool take_letter(struct gateway *gateway, const struct block *block, size_t row, struct arena *arena,
-                        struct strbuf *decoded, struct letter *letter, struct err *err)
+                        struct letter *letter, struct err *err)
 {
 #define TEXT(name) column_str(column_of(block, name), row)
 #define NUMBER(type, name) (*(const type *)column_cell(column_of(block, name), row))
@@ -396,34 +421,28 @@ static bool take_letter(struct gateway *gateway, const struct block *block, size
                                .row = NUMBER(uint64_t, "row"),
                                .column = TEXT("column"),
                                .attempts = NUMBER(uint32_t, "attempts"),
-                               .token = TEXT("token"),
-                               .token_given = NUMBER(uint8_t, "token_given") != 0,
-                               .body = TEXT("body") };
+                               .token_given = NUMBER(uint8_t, "token_given") != 0 };
 #undef TEXT
 #undef NUMBER
-    struct str base64 = column_str(column_of(block, "body_base64"), row);
     take_settings(column_of(block, "settings"), row, arena, letter);
     if (letter->database.len == 0)
         letter->database = STR("default");
-    if (base64.len > 0 && !text_from_base64(base64, decoded))
-        return err_set(err, ERR_BAD_ARGUMENTS, "body_base64 is not base64");
-    if (base64.len > 0)
-        letter->body = strbuf_view(decoded);
+    if (!take_bytes(block, "token", "token_base64", row, arena, &letter->token, err) ||
+        !take_bytes(block, "body", "body_base64", row, arena, &letter->body, err))
+        return false;
     letter->body_bytes = letter->body.len;
     return true;
 }
 
 static void import_row(struct request *request, const struct block *block, size_t row, struct replay_verdict *verdict)
 {
-    struct strbuf decoded = { 0 };
     struct letter letter;
     struct err err = { 0 };
-    if (take_letter(request->gateway, block, row, request->arena, &decoded, &letter, &err))
+    if (take_letter(request->gateway, block, row, request->arena, &letter, &err))
         replay_import(request->gateway, &letter, request->arena, verdict);
     else
         *verdict =
             (struct replay_verdict){ .verdict = "refused", .message = arena_printf(request->arena, "%s", err.text) };
-    strbuf_fini(&decoded);
 }
 
 static bool import_letters(struct request *request, struct lexer *lexer, struct err *err)
