@@ -98,10 +98,10 @@ uint64_t part_data_bytes(const struct part *part);
 /* Bytes of the row group that needs the most, decoded: an estimate for limits. */
 uint64_t part_memory_bytes(const struct part *part);
 
-/* Frozen list of active parts, ordered by partition id, then first block. */
+/* List of active parts, ordered by partition id, then first block. Frozen for all who have a reference. */
 struct part_set {
     struct part **parts;
-    size_t count;
+    size_t count, cap;
     uint64_t rows, bytes;
     int refs; /* atomic */
 };
@@ -109,8 +109,9 @@ struct part_set *part_set_ref(struct part_set *set);
 void part_set_unref(struct part_set *set);
 /* One reference to each part is taken over; parts are sorted in place. */
 struct part_set *part_set_new(struct part **parts, size_t count);
-/* set without the parts in `remove`, with those in `add` (each gains a reference). set keeps its own. */
-struct part_set *part_set_change(const struct part_set *set, struct part *const *add, size_t add_count,
+/* set without the parts in `remove`, with those in `add` (each gains a reference). The caller's reference to set is
+ * taken over; who has another keeps what it had. */
+struct part_set *part_set_change(struct part_set *set, struct part *const *add, size_t add_count,
                                  struct part *const *remove, size_t remove_count);
 /* Where the run of parts with this partition id starts and how long it is. */
 void part_set_partition(const struct part_set *set, struct str partition_id, size_t *from, size_t *count);

@@ -399,8 +399,8 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
 {
     int64_t wall_ns = clock_wall_ns(t->env->clock);
     mutex_lock(&t->lock);
-    struct part_set *before = t->current;
-    t->current = part_set_change(before, add, add_count, remove, remove_count);
+    t->current = part_set_change(t->current, add, add_count, remove, remove_count);
+    t->nothing_to_merge = false;
     if (t->old_count + remove_count > t->old_cap) {
         t->old_cap = MAX(t->old_count + remove_count, t->old_cap * 2);
         t->old = mem_realloc(t->old, t->old_cap * sizeof(struct part *));
@@ -411,7 +411,6 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
         remove[i]->removed_wall_ns = wall_ns;
     }
     mutex_unlock(&t->lock);
-    part_set_unref(before);
 }
 
 void table_note_flush(struct table *t, struct hash128 flush_id)

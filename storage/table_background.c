@@ -127,7 +127,7 @@ static bool choose(struct table *t, struct str partition_id, bool all, struct ch
         choice->began_mono_ns = began;
         list_push_back(&t->merges, &choice->node);
     }
-    t->looked_at = found ? NULL : t->current;
+    t->nothing_to_merge = !found;
     mutex_unlock(&t->lock);
     free(list);
     return found;
@@ -281,7 +281,7 @@ bool table_merge_step(struct table *t, uint64_t now_ns, uint64_t *again_ns)
     uint64_t not_before = t->merge_at_mono_ns;
     mutex_unlock(&t->write);
     mutex_lock(&t->lock);
-    if (t->current == t->looked_at)
+    if (t->nothing_to_merge)
         not_before = MAX(not_before, t->look_again_ns);
     mutex_unlock(&t->lock);
     if (not_before > now_ns) {

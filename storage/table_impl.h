@@ -79,8 +79,8 @@ struct table {
     uint64_t block_next;
     struct list flights, doubts, merges; /* merges: struct choice of table_background.c */
     int merge_cancel; /* atomic: how many reasons there are to stop merges: an exclusive change, SYSTEM STOP MERGES */
-    const struct part_set *looked_at; /* only compared: in this set no merge was worth it ... */
-    uint64_t look_again_ns;           /* ... and will not be before this */
+    bool nothing_to_merge;  /* in the current set no merge was worth it ... */
+    uint64_t look_again_ns; /* ... and will not be before this */
 
     struct tokens *tokens;
     /* tokens.log, by whoever holds log_busy */
