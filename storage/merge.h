@@ -15,6 +15,7 @@
 #include "storage/ddl.h"
 #include "storage/part.h"
 #include "storage/part_write.h"
+#include "storage/ttl.h"
 
 struct merge_candidate {
     uint32_t partition; /* equal numbers are one partition, and neighbours in the array */
@@ -52,10 +53,12 @@ struct merge_job {
     struct part *const *sources; /* in order of blocks */
     size_t sources_count;
     int64_t wall_ns;
+    const struct ttl *ttl;          /* rows that it says are over are left out; NULL: none are */
+    const struct part_name *name;   /* of the new part; NULL: as the sources' names say */
     const int *cancel_a, *cancel_b; /* atomic; either stops it with ABORTED */
 };
 /* The merged part, synced under its temporary name, with as many rows and the same row-hash sum as its sources, less
- * and plus what the engine's rule (collapse.h) took and made; columns that a source has not are filled by their
- * defaults. */
-must_use bool merge_run(const struct merge_job *job, struct part_writer **writer, struct err *err);
+ * and plus what the engine's rule (collapse.h) took and made, less the *expired rows; columns that a source has not are
+ * filled by their defaults, those that the table has no more are left behind. */
+must_use bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_t *expired, struct err *err);
 #endif
