@@ -15,7 +15,7 @@ enum part_reason { /* why a part went, or was merged */
                    PART_REASON_MERGED,   /* a merge replaced it */
                    PART_REASON_TTL,      /* its rows are over their time */
                    PART_REASON_EMPTY,    /* a merge left no row */
-    PART_REASON_CAP,      /* max_bytes, storage.max_bytes */
+                   PART_REASON_CAP,      /* max_bytes, storage.max_bytes */
                    PART_REASON_DROPPED,  /* DROP PARTITION, DROP PART, TRUNCATE */
                    PART_REASON_DETACHED, /* DETACH PARTITION, DETACH PART */
                    PART_REASON_DAMAGED   /* it did not check */

@@ -34,7 +34,7 @@ must_use bool store_open(const struct store_options *options, struct store **sto
 void store_close(struct store *store);
 const char *store_dir(const struct store *store);
 struct part_log *store_part_log(struct store *store); /* lent */
-uint64_t store_damaged(const struct store *store); /* files set aside, this start and before */
+uint64_t store_damaged(const struct store *store);    /* files set aside, this start and before */
 
 /* Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 must_use bool store_table(struct store *store, struct str database, struct str name, struct table **table,

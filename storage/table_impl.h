@@ -25,7 +25,7 @@ struct table_env {
     struct clock *clock;
     struct rng *rng;
     char *damaged_dir;
-    uint64_t damaged;       /* atomic: files set aside */
+    uint64_t damaged; /* atomic: files set aside */
     struct part_log *part_log;
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
@@ -157,7 +157,8 @@ uint64_t table_clean_step(struct table *table, uint64_t now_ns);
 /* Keeps merges and others from the part, which is active; false where somebody else is at it. */
 bool table_claim_part(struct table *table, struct part *part);
 void table_release_part(struct table *table, struct part *part);
-/* Claimed parts leave the table for good; their identities stay known. After a failure they are as they were, claimed. */
+/* Claimed parts leave the table for good; their identities stay known. After a failure they are as they were, claimed.
+ */
 must_use bool table_remove_parts(struct table *table, struct part *const *parts, size_t count, enum part_reason reason,
                                  struct err *err);
 /* The same, which gives the claims back after a failure. */
