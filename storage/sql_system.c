@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "format/lexer.h"
+#include "format/sql_types.h"
 #include "storage/ddl.h"
 #include "storage/part_log.h"
 #include "storage/sql_run.h"
-#include "storage/sql_types.h"
 
 /* ---- filling columns by name ---- */
 
