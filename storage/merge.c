@@ -21,8 +21,9 @@ enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLO
 
 struct source {
     struct part *part;
-    int *columns; /* of the stored schema: which column of the part, or -1 */
-    size_t group; /* the next to read */
+    int *columns;     /* of the stored schema: which column of the part, or -1 */
+    bool has_dropped; /* the part has columns that the table has no more */
+    size_t group;     /* the next to read */
     struct block block;
     size_t row;
     uint64_t rows;
@@ -45,9 +46,12 @@ struct merger {
     struct block out;          /* becomes a row group */
     struct collapse *collapse; /* NULL: the table keeps all rows */
     struct block kept;         /* what collapse let through */
+    struct block live;         /* what the TTL left */
     struct part_writer *writer;
     struct hash128 sum; /* of what the sources hold, defaults filled in */
     uint64_t rows;
+    struct hash128 expired_sum; /* of the rows that the TTL took */
+    uint64_t expired;
 };
 
 static void init_block(struct block *block, const struct schema *schema)
@@ -80,7 +84,7 @@ static bool map_columns(struct merger *m, struct source *source, struct err *err
     size_t found = 0, ordered = 0;
     source->columns = mem_alloc(m->schema->columns_count * sizeof *source->columns);
     for (size_t i = 0; i < m->schema->columns_count; i++) {
-        int at = schema_find(own, m->schema->columns[i].name, false);
+        int at = part_column(source->part, &m->schema->columns[i]);
         if (at >= 0 && !type_eq(own->columns[at].type, m->schema->columns[i].type))
             return err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", source->part->path,
                            STR_ARG(m->schema->columns[i].name));
@@ -88,9 +92,9 @@ static bool map_columns(struct merger *m, struct source *source, struct err *err
         found += at >= 0;
         ordered += at == (int)i;
     }
+    source->has_dropped = found < own->columns_count;
     source->is_whole = ordered == own->columns_count && ordered == m->schema->columns_count;
-    return found == own->columns_count ||
-           err_set(err, ERR_CORRUPTED_DATA, "part %s has columns that the table has not", source->part->path);
+    return true;
 }
 
 /* Rows that were written before a column was added get its default, as of the time the part was made. */
@@ -148,10 +152,10 @@ static bool load_group(struct merger *m, struct source *source, struct err *err)
     m->rows += block->rows;
     add_progress(&m->job->progress->rows_read, block->rows);
     add_progress(&m->job->progress->bytes_read, block_bytes(block));
-    if (!source->is_whole) {
+    if (!source->is_whole)
         m->sum = hash128_add(m->sum, block_row_hash_sum(block));
+    if (!source->is_whole && !source->has_dropped) /* else not all that its footer's sum is of was read */
         source->stored = hash128_add(source->stored, sum_as_stored(source, block));
-    }
     return true;
 }
 
@@ -161,7 +165,8 @@ static bool check_source(struct merger *m, const struct source *source, struct e
     const struct part *part = source->part;
     if (source->is_whole)
         m->sum = hash128_add(m->sum, part->row_hash_sum);
-    if (source->rows == part->rows && (source->is_whole || hash128_eq(source->stored, part->row_hash_sum)))
+    bool unknown = source->is_whole || source->has_dropped;
+    if (source->rows == part->rows && (unknown || hash128_eq(source->stored, part->row_hash_sum)))
         return true;
     return err_set(err, ERR_CORRUPTED_DATA, "part %s: its rows are not those its footer tells of", part->path);
 }
@@ -223,11 +228,37 @@ static const struct source *second(const struct merger *m)
 
 /* ---- output ---- */
 
+/* Moves the rows that have not expired to m->live, and accounts for the others. */
+static void leave_expired(struct merger *m, const struct block *block, const uint8_t *expired)
+{
+    uint32_t *rows = mem_alloc(block->rows * sizeof *rows);
+    size_t count = 0;
+    for (size_t row = 0; row < block->rows; row++) {
+        if (expired[row])
+            m->expired_sum = hash128_add(m->expired_sum, block_row_hash(block, row));
+        else
+            rows[count++] = (uint32_t)row;
+    }
+    m->expired += block->rows - count;
+    block_truncate(&m->live, 0);
+    block_gather(&m->live, block, rows, count);
+    free(rows);
+}
+
 static bool write_block(struct merger *m, struct block *block, bool last, struct err *err)
 {
+    struct block *live = block;
     if (block->rows == 0)
         return true;
-    if (!check_cancel(m->job, err) || !part_writer_add(m->writer, block, last, err))
+    if (m->job->ttl != NULL) {
+        uint8_t *expired = mem_alloc(block->rows);
+        if (ttl_expired(m->job->ttl, block, m->job->wall_ns, expired) > 0) {
+            leave_expired(m, block, expired);
+            live = &m->live;
+        }
+        free(expired);
+    }
+    if (!check_cancel(m->job, err) || (live->rows > 0 && !part_writer_add(m->writer, live, last, err)))
         return false;
     add_progress(&m->job->progress->rows_written, block->rows);
     add_progress(&m->job->progress->bytes_written, block_bytes(block));
@@ -343,21 +374,23 @@ static bool open_writer(struct merger *m, struct err *err)
     return part_writer_open(job->fs, job->dir, job->name, def->stored, &options, &m->writer, err);
 }
 
-/* What went in is what came out, but for the rows that the engine's rule took and made, which are counted apart. */
+/* What went in is what came out, but for the rows that the engine's rule took and made and those that expired, which
+ * are counted apart. */
 static bool check_rows(const struct merger *m, struct err *err)
 {
     struct collapse_account account = { 0 };
     if (m->collapse != NULL)
         account = collapse_account(m->collapse);
-    uint64_t rows = m->rows - account.rows_taken + account.rows_made, written = part_writer_rows(m->writer);
-    struct hash128 sum = hash128_add(hash128_sub(m->sum, account.taken), account.made);
+    uint64_t rows = m->rows - account.rows_taken + account.rows_made - m->expired;
+    uint64_t written = part_writer_rows(m->writer);
+    struct hash128 sum = hash128_sub(hash128_add(hash128_sub(m->sum, account.taken), account.made), m->expired_sum);
     if (written == rows && hash128_eq(part_writer_hash_sum(m->writer), sum))
         return true;
     return err_set(err, ERR_LOGICAL_ERROR,
-                   "merge in %s: %llu rows went in, the engine took %llu and made %llu, %llu came out, or not the "
-                   "same ones",
+                   "merge in %s: %llu rows went in, the engine took %llu and made %llu, %llu expired, %llu came out, "
+                   "or not the same ones",
                    m->job->dir, (unsigned long long)m->rows, (unsigned long long)account.rows_taken,
-                   (unsigned long long)account.rows_made, (unsigned long long)written);
+                   (unsigned long long)account.rows_made, (unsigned long long)m->expired, (unsigned long long)written);
 }
 
 static bool finish(struct merger *m, struct err *err)
@@ -368,6 +401,9 @@ static bool finish(struct merger *m, struct err *err)
                               .schema_version = job->def->schema->version };
     if (!check_rows(m, err))
         return false;
+    meta.newest_wall_ns = job->sources[0]->newest_wall_ns;
+    for (size_t i = 1; i < job->sources_count; i++)
+        meta.newest_wall_ns = MAX(meta.newest_wall_ns, job->sources[i]->newest_wall_ns);
     memcpy(meta.table_uuid, job->def->uuid, sizeof meta.table_uuid);
     must(partition_key_copy(&meta.partition, &job->sources[0]->partition));
     bool ok = part_writer_finish(m->writer, &meta, err);
@@ -375,7 +411,7 @@ static bool finish(struct merger *m, struct err *err)
     return ok;
 }
 
-bool merge_run(const struct merge_job *job, struct part_writer **writer, struct err *err)
+bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_t *expired, struct err *err)
 {
     struct merger m = { .job = job, .schema = job->def->stored };
     must(job->sources_count >= 1);
@@ -384,6 +420,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
     m.runs = mem_alloc(RUNS_MAX * sizeof *m.runs);
     init_block(&m.out, m.schema);
     init_block(&m.kept, m.schema);
+    init_block(&m.live, m.schema);
     if (job->def->rule.kind != COLLAPSE_NOTHING)
         m.collapse = collapse_new(&job->def->rule, &m.out);
     bool ok = open_sources(&m, err) && open_writer(&m, err) && merge_all(&m, err) && finish(&m, err);
@@ -394,6 +431,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
     }
     block_fini(&m.out);
     block_fini(&m.kept);
+    block_fini(&m.live);
     collapse_free(m.collapse);
     free(m.sources);
     free(m.heap);
@@ -401,6 +439,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
     if (ok) {
         CRASH_POINT("merge.written");
         *writer = m.writer;
+        *expired = m.expired;
     } else {
         part_writer_free(m.writer);
     }

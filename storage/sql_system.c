@@ -5,6 +5,7 @@
 #include "format/lexer.h"
 #include "format/sql_types.h"
 #include "storage/ddl.h"
+#include "storage/part_log.h"
 #include "storage/sql_run.h"
 
 /* ---- filling columns by name ---- */
@@ -229,18 +230,11 @@ static bool fill_columns(void *context, struct block *block, struct err *err)
     return true;
 }
 
-/* A part's name as the engine would give it: partition, blocks, level. */
-static void part_engine_name(const struct partition_key *partition, const struct part_name *name, struct strbuf *out)
-{
-    strbuf_addf(out, "%s_%llu_%llu_%u", partition->id, (unsigned long long)name->first, (unsigned long long)name->last,
-                name->level);
-}
-
 static void add_part(struct row *row, const struct table_def *def, const struct table_part_info *info)
 {
     const struct part *part = info->part;
     struct strbuf name = { 0 };
-    part_engine_name(&part->partition, &part->name, &name);
+    part_engine_name(part->partition.id, &part->name, &name);
     set_text(row, "partition", str_of(part->partition.text));
     set_text(row, "name", strbuf_view(&name));
     set_text(row, "part_name", strbuf_view(&name));
@@ -310,7 +304,7 @@ static void add_merge(struct row *row, const struct table_def *def, const struct
         groups += part->row_groups;
         rows += part->rows;
         strbuf_clear(&text);
-        part_engine_name(&part->partition, &part->name, &text);
+        part_engine_name(part->partition.id, &part->name, &text);
         column_push_str(&names->children[0], strbuf_view(&text));
         column_push_str(&paths->children[0], str_of(part->path));
     }
@@ -324,7 +318,7 @@ static void add_merge(struct row *row, const struct table_def *def, const struct
     column_push_fixed(cell(row, "progress"), &progress);
     set_number(row, "num_parts", merge->sources_count);
     strbuf_clear(&text);
-    part_engine_name(partition, &merge->name, &text);
+    part_engine_name(partition->id, &merge->name, &text);
     set_text(row, "result_part_name", strbuf_view(&text));
     strbuf_clear(&text);
     const char *path = merge->sources[0]->path; /* beside its sources */
@@ -364,6 +358,41 @@ static bool fill_merges(void *context, struct block *block, struct err *err)
         table_unref(tables[i]);
     }
     free(tables);
+    return true;
+}
+
+static void add_part_event(void *context, const struct part_log_row *event)
+{
+    struct row *row = context;
+    bool merge = event->event == PART_EVENT_MERGE;
+    uint64_t seconds = seconds_of(event->wall_ns);
+    set_number(row, "event_type", event->event == PART_EVENT_REMOVE ? 4 : merge ? 2 : 1);
+    set_number(row, "merge_reason", !merge ? 1 : event->reason == PART_REASON_TTL ? 3 : 2);
+    set_text(row, "reason", str_of(part_reason_name(event->reason)));
+    set_number(row, "event_date", seconds / 86400);
+    set_number(row, "event_time", seconds);
+    set_number(row, "event_time_microseconds", (uint64_t)event->wall_ns / 1000);
+    set_number(row, "duration_ms", event->duration_ms);
+    set_text(row, "database", str_of(event->database));
+    set_text(row, "table", str_of(event->table));
+    set_uuid(row, "table_uuid", event->table_uuid);
+    set_text(row, "part_name", str_of(event->part_name));
+    set_text(row, "partition_id", str_of(event->partition_id));
+    set_text(row, "partition", str_of(event->partition));
+    set_text(row, "part_type", STR("Parquet"));
+    set_text(row, "path_on_disk", str_of(event->path));
+    set_number(row, "rows", event->rows);
+    set_number(row, "size_in_bytes", event->bytes);
+    set_number(row, "read_rows", event->read_rows);
+    end_row(row);
+}
+
+static bool fill_part_log(void *context, struct block *block, struct err *err)
+{
+    struct sql_run *run = context;
+    struct row row = { .block = block };
+    (void)err;
+    part_log_each(store_part_log(run->session->store), add_part_event, &row);
     return true;
 }
 

@@ -494,9 +494,6 @@ static bool check_set(struct table *t, const struct part_set *set, const struct 
     uint64_t delay = options->parts_to_delay > 0 ? options->parts_to_delay : s->parts_to_delay_insert;
     uint64_t throw = options->parts_to_throw > 0 ? options->parts_to_throw : s->parts_to_throw_insert;
     *delay_ns = 0;
-    if (s->max_bytes > 0 && set->bytes >= s->max_bytes)
-        return err_set(err, ERR_NOT_ENOUGH_SPACE, "table %s holds %llu bytes, its max_bytes is %llu", t->full_name,
-                       (unsigned long long)set->bytes, (unsigned long long)s->max_bytes);
     if (s->max_parts_in_total > 0 && set->count >= s->max_parts_in_total)
         return err_set(err, ERR_TOO_MANY_PARTS,
                        "Too many parts (%zu) in all partitions in total in table '%s'. The threshold can be modified "
