@@ -69,8 +69,8 @@ struct dlq {
     /* One letter with its body. Errors: FILE_DOESNT_EXIST (107) when there is none. */
     bool (*get)(struct dlq *dlq, uint64_t id, struct arena *arena, struct letter *letter, struct err *err);
     bool (*drop)(struct dlq *dlq, uint64_t id, struct err *err);
-    /* Lets edit() change what it likes of the letter, but its id; again, if somebody else changed it meanwhile. What edit
-     * puts into the letter has to live until change returns. Errors: those of get and add. */
+    /* Lets edit() change what it likes of the letter, but its id; again, if somebody else changed it meanwhile. What
+     * edit puts into the letter has to live until change returns. Errors: those of get and add. */
     bool (*change)(struct dlq *dlq, uint64_t id, dlq_edit_fn *edit, void *context, struct err *err);
     void (*stats)(struct dlq *dlq, struct dlq_stats *stats);
     /* Bounded housekeeping (age cap, stale readers); returns when to run again. */
