@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/text_number.h"
 #include "storage/sql_fn.h"
 #include "storage/sql_types.h"
 
@@ -48,8 +49,9 @@ static bool push_double(double d, struct column *to, struct err *err)
 {
     const struct type *type = to->type;
     if (sql_type_is_float(type)) {
-        float f = (float)d;
-        column_push_fixed(to, type->kind == TYPE_FLOAT32 ? (const void *)&f : (const void *)&d);
+        uint8_t cell[8];
+        number_store_float(type->kind, d, cell);
+        column_push_fixed(to, cell);
         return true;
     }
     if (!isfinite(d))
