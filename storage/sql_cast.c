@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/sql_types.h"
 #include "format/text_number.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_types.h"
 
 static bool no_conversion(const struct type *from, const struct type *to, struct err *err)
 {
