@@ -134,6 +134,11 @@ bool sql_type_is_time(const struct type *type)
            type->kind == TYPE_DATETIME64;
 }
 
+bool sql_type_is_clock(const struct type *type)
+{
+    return type->kind == TYPE_TIME || type->kind == TYPE_TIME64;
+}
+
 bool sql_type_is_enum(const struct type *type)
 {
     return type->kind == TYPE_ENUM8 || type->kind == TYPE_ENUM16;
