@@ -100,7 +100,7 @@ static bool number_to_clock(const struct column *from, size_t row, struct column
     struct strbuf bytes = { 0 };
     struct sql_value value = cell_value(from, row, &bytes);
     double unit = sql_wide_to_double(sql_wide_pow10(sql_type_scale(to->type)));
-    double ticks = trunc(sql_value_double(&value, from->type) * unit), most = 3600e3 * unit - 1;
+    double ticks = trunc(sql_value_double(&value, from->type) * unit), most = 3599999 * unit;
     strbuf_fini(&bytes);
     if (isnan(ticks))
         return err_set(err, ERR_DECIMAL_OVERFLOW, "a NaN is no time");
