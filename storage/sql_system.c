@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/lexer.h"
 #include "format/sql_types.h"
 #include "storage/ddl.h"
+#include "storage/expr_text.h"
 #include "storage/part_log.h"
 #include "storage/sql_run.h"
 
@@ -166,21 +166,6 @@ static const char *default_kind_name(enum default_kind kind)
     return names[kind];
 }
 
-/* A name in a key expression, as a whole word. */
-static bool key_mentions(struct str key, struct str name)
-{
-    struct lexer lexer;
-    lexer_init(&lexer, key);
-    for (struct token token = lexer_next(&lexer); token.kind != TOKEN_END && token.kind != TOKEN_ERROR;
-         token = lexer_next(&lexer)) {
-        if (token.kind == TOKEN_WORD && str_eq(token.text, name))
-            return true;
-        if (token.kind == TOKEN_QUOTED_NAME && str_eq(str_sub(token.text, 1, token.text.len - 2), name))
-            return true;
-    }
-    return false;
-}
-
 static void add_column(struct row *row, const struct table_def *def, const struct schema_column *column,
                        size_t position)
 {
@@ -194,9 +179,9 @@ static void add_column(struct row *row, const struct table_def *def, const struc
     set_text(row, "default_kind", str_of(default_kind_name(column->default_kind)));
     set_text(row, "default_expression", column->default_text);
     set_text(row, "comment", column->comment);
-    set_number(row, "is_in_partition_key", key_mentions(def->partition_text, column->name));
-    set_number(row, "is_in_sorting_key", key_mentions(def->order_text, column->name));
-    set_number(row, "is_in_primary_key", key_mentions(primary, column->name));
+    set_number(row, "is_in_partition_key", expr_text_mentions(def->partition_text, column->name));
+    set_number(row, "is_in_sorting_key", expr_text_mentions(def->order_text, column->name));
+    set_number(row, "is_in_primary_key", expr_text_mentions(primary, column->name));
     set_text(row, "compression_codec", column->codec_text);
     if (type_is_integer(column->type)) {
         set_number(row, "numeric_precision", 8 * type_width(column->type));
@@ -289,6 +274,49 @@ static bool fill_parts(void *context, struct block *block, struct err *err)
     }
     free(tables);
     return true;
+}
+
+static void add_detached_part(struct row *row, const struct table_def *def, const struct part *part)
+{
+    struct strbuf name = { 0 };
+    part_engine_name(part, &name);
+    set_text(row, "database", def->database);
+    set_text(row, "table", def->name);
+    set_text(row, "partition_id", str_of(part->partition.id));
+    set_text(row, "name", strbuf_view(&name));
+    strbuf_fini(&name);
+    set_number(row, "bytes_on_disk", part->bytes);
+    set_number(row, "modification_time", seconds_of(part->created_wall_ns));
+    set_text(row, "disk", STR("default"));
+    set_text(row, "path", str_of(part->path));
+    set_text(row, "reason", STR_EMPTY);
+    set_number(row, "min_block_number", part->name.first);
+    set_number(row, "max_block_number", part->name.last);
+    set_number(row, "level", part->name.level);
+    end_row(row);
+}
+
+static bool fill_detached_parts(void *context, struct block *block, struct err *err)
+{
+    struct sql_run *run = context;
+    struct row row = { .block = block };
+    struct table **tables;
+    size_t count;
+    bool ok = true;
+    store_tables(run->session->store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct part **parts = NULL;
+        size_t parts_count = 0;
+        ok = ok && table_detached(tables[i], &parts, &parts_count, err);
+        for (size_t k = 0; k < parts_count; k++) {
+            add_detached_part(&row, table_def(tables[i]), parts[k]);
+            part_unref(parts[k]);
+        }
+        free(parts);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    return ok;
 }
 
 static void add_part_event(void *context, const struct part_log_row *event)
