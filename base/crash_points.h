@@ -26,7 +26,8 @@
     X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
     X("durable.committed") /* fs_write_durably: renamed and synced */ \
-    X("letters.added")     /* a dead letter is committed, the insert not yet let go */
+    X("letters.added")     /* a dead letter is committed, the insert not yet let go */ \
+    X("replay.stored")     /* the rows of a dead letter are stored, the letter not yet dropped */
 /* clang-format on */
 
 #ifdef SLUICE_CRASH_POINTS

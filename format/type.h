@@ -27,6 +27,7 @@ enum type_kind {
     TYPE_INT64,
     TYPE_INT128,
     TYPE_INT256,
+    TYPE_BFLOAT16,
     TYPE_FLOAT32,
     TYPE_FLOAT64,
     TYPE_BOOL,
@@ -36,6 +37,8 @@ enum type_kind {
     TYPE_DATE32,
     TYPE_DATETIME,
     TYPE_DATETIME64,
+    TYPE_TIME,
+    TYPE_TIME64,
     TYPE_DECIMAL, /* width by precision: <=9 4, <=18 8, <=38 16, <=76 32 bytes */
     TYPE_ENUM8,
     TYPE_ENUM16,
@@ -57,7 +60,7 @@ struct type_enum {
 struct type {
     enum type_kind kind;
     bool nullable, low_cardinality;
-    uint8_t precision;             /* Decimal 1..76; DateTime64 0..9 */
+    uint8_t precision;             /* Decimal 1..76; DateTime64, Time64 0..9 */
     uint8_t scale;                 /* Decimal */
     uint32_t fixed_bytes;          /* FixedString */
     struct str timezone;           /* DateTime, DateTime64; empty: the server's (UTC) */
@@ -81,8 +84,8 @@ bool type_timezone_known(struct str name);
 /* All of them, in order of bytes: NULL behind the last. */
 const char *type_timezone_name(size_t index);
 
-/* A plain type without flags; lives for ever. DateTime64 is of milliseconds, Decimal (10, 0); must: not a kind that
- * says nothing without parameters (FixedString, Enum, Array, Map, Tuple, Nested). */
+/* A plain type without flags; lives for ever. DateTime64 and Time64 are of milliseconds, Decimal (10, 0); must: not a
+ * kind that says nothing without parameters (FixedString, Enum, Array, Map, Tuple, Nested). */
 const struct type *type_of_kind(enum type_kind kind);
 /* The same type with nullable set; in arena. must: not Array, Map, Tuple or Nested. */
 const struct type *type_nullable(const struct type *type, struct arena *arena);
@@ -90,6 +93,15 @@ bool type_eq(const struct type *a, const struct type *b);
 bool type_enums_eq(const struct type *a, const struct type *b); /* the same elements in the same order */
 /* Deep copy into arena. */
 const struct type *type_dup(const struct type *type, struct arena *arena);
+
+static inline bool type_kind_is_float(enum type_kind kind)
+{
+    return kind >= TYPE_BFLOAT16 && kind <= TYPE_FLOAT64;
+}
+static inline bool type_is_float(const struct type *type)
+{
+    return type_kind_is_float(type->kind);
+}
 
 /* Bytes of one cell in a column, 0 for String, Array, Map, Tuple, Nested. */
 size_t type_width(const struct type *type);

@@ -4,9 +4,10 @@
  *   source 2: row group, row -> heap by sorting key, then by age -> runs (source, from, count) -> output block ->
  * writer source n: row group, row ->/
  *
- * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The rows
- * that went in and those that came out are counted and hashed apart from each other, and have to agree; a Replacing or
- * Summing table's output goes through its rule, which keeps an account of what it changes. */
+ * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The
+ * rows that come out are counted and hashed, and have to be those that the sources' footers tell of (where a column was
+ * added since, those that were read, hashed then): an error of reading and one of merging are both found. A Replacing
+ * or Summing table's output goes through its rule, which keeps an account of what it changes. */
 #include "storage/merge.h"
 
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 #include "base/log.h"
 #include "format/defaults.h"
 
-enum { RUN_ROWS = 8192, OUT_ROWS = 65536, OUT_BYTES = 32 * 1024 * 1024, RUNS_MAX = 8192 };
-enum { LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
+enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_BYTES = 64 * 1024 * 1024 };
+enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
 
 struct source {
     struct part *part;
@@ -25,8 +26,9 @@ struct source {
     size_t group;     /* the next to read */
     struct block block;
     size_t row;
-    struct hash128 sum; /* of the rows as the part has them */
     uint64_t rows;
+    bool is_whole;         /* it has all columns of the table, in their order */
+    struct hash128 stored; /* else: the sum of the rows read, of the columns that it has, to check it by */
 };
 struct run {
     struct source *source;
@@ -40,12 +42,13 @@ struct merger {
     size_t heap_count;
     struct run *runs;
     size_t runs_count, runs_rows;
-    struct block out;
+    uint64_t group_rows;       /* of the output */
+    struct block out;          /* becomes a row group */
     struct collapse *collapse; /* NULL: the table keeps all rows */
     struct block kept;         /* what collapse let through */
     struct block live;         /* what the TTL left */
     struct part_writer *writer;
-    struct hash128 sum; /* of what was read, defaults filled in */
+    struct hash128 sum; /* of what the sources hold, defaults filled in */
     uint64_t rows;
     struct hash128 expired_sum; /* of the rows that the TTL took */
     uint64_t expired;
@@ -64,8 +67,13 @@ static bool check_cancel(const struct merge_job *job, struct err *err)
 {
     if ((job->cancel_a != NULL && __atomic_load_n(job->cancel_a, __ATOMIC_RELAXED) != 0) ||
         (job->cancel_b != NULL && __atomic_load_n(job->cancel_b, __ATOMIC_RELAXED) != 0))
-        return err_set(err, ERR_ABORTED, "merge was cancelled");
+        return err_set(err, ERR_ABORTED, "Cancelled merging parts");
     return true;
+}
+
+static void add_progress(uint64_t *sum, uint64_t more)
+{
+    __atomic_store_n(sum, *sum + more, __ATOMIC_RELAXED);
 }
 
 /* ---- reading sources ---- */
@@ -73,7 +81,7 @@ static bool check_cancel(const struct merge_job *job, struct err *err)
 static bool map_columns(struct merger *m, struct source *source, struct err *err)
 {
     const struct schema *own = parquet_schema(source->part->file);
-    size_t found = 0;
+    size_t found = 0, ordered = 0;
     source->columns = mem_alloc(m->schema->columns_count * sizeof *source->columns);
     for (size_t i = 0; i < m->schema->columns_count; i++) {
         int at = part_column(source->part, &m->schema->columns[i]);
@@ -82,8 +90,10 @@ static bool map_columns(struct merger *m, struct source *source, struct err *err
                            STR_ARG(m->schema->columns[i].name));
         source->columns[i] = at < 0 ? -1 : at;
         found += at >= 0;
+        ordered += at == (int)i;
     }
     source->has_dropped = found < own->columns_count;
+    source->is_whole = ordered == own->columns_count && ordered == m->schema->columns_count;
     return true;
 }
 
@@ -100,14 +110,6 @@ static void fill_column(const struct merger *m, const struct source *source, str
         logged = true;
         column_push_default(&block->columns[index]);
     }
-}
-
-static bool has_all_columns(const struct source *source, const struct block *block)
-{
-    bool same = parquet_schema(source->part->file)->columns_count == block->columns_count;
-    for (size_t i = 0; i < block->columns_count && same; i++)
-        same = source->columns[i] == (int)i;
-    return same;
 }
 
 /* The row-hash sum of the columns that the part has, in its order. */
@@ -148,14 +150,28 @@ static bool load_group(struct merger *m, struct source *source, struct err *err)
     source->row = 0;
     source->rows += block->rows;
     m->rows += block->rows;
-    struct hash128 sum = block_row_hash_sum(block);
-    m->sum = hash128_add(m->sum, sum);
-    if (!source->has_dropped) /* else not all that its footer's sum is of was read */
-        source->sum = hash128_add(source->sum, has_all_columns(source, block) ? sum : sum_as_stored(source, block));
+    add_progress(&m->job->progress->rows_read, block->rows);
+    add_progress(&m->job->progress->bytes_read, block_bytes(block));
+    if (!source->is_whole)
+        m->sum = hash128_add(m->sum, block_row_hash_sum(block));
+    if (!source->is_whole && !source->has_dropped) /* else not all that its footer's sum is of was read */
+        source->stored = hash128_add(source->stored, sum_as_stored(source, block));
     return true;
 }
 
-/* The next row group that has rows; false in *more at the end, after checking what was read against the footer. */
+/* At the end of a source: what was read is what its footer tells of. Of a whole one only the output's sum will tell. */
+static bool check_source(struct merger *m, const struct source *source, struct err *err)
+{
+    const struct part *part = source->part;
+    if (source->is_whole)
+        m->sum = hash128_add(m->sum, part->row_hash_sum);
+    bool unknown = source->is_whole || source->has_dropped;
+    if (source->rows == part->rows && (unknown || hash128_eq(source->stored, part->row_hash_sum)))
+        return true;
+    return err_set(err, ERR_CORRUPTED_DATA, "part %s: its rows are not those its footer tells of", part->path);
+}
+
+/* The next row group that has rows; false in *more at the end. */
 static bool next_group(struct merger *m, struct source *source, bool *more, struct err *err)
 {
     *more = false;
@@ -167,11 +183,7 @@ static bool next_group(struct merger *m, struct source *source, bool *more, stru
             return true;
         }
     }
-    if (source->rows != source->part->rows ||
-        (!source->has_dropped && !hash128_eq(source->sum, source->part->row_hash_sum)))
-        return err_set(err, ERR_CORRUPTED_DATA, "part %s: its rows are not those its footer tells of",
-                       source->part->path);
-    return true;
+    return check_source(m, source, err);
 }
 
 /* ---- the heap ---- */
@@ -233,7 +245,7 @@ static void leave_expired(struct merger *m, const struct block *block, const uin
     free(rows);
 }
 
-static bool write_block(struct merger *m, struct block *block, struct err *err)
+static bool write_block(struct merger *m, struct block *block, bool last, struct err *err)
 {
     struct block *live = block;
     if (block->rows == 0)
@@ -246,8 +258,10 @@ static bool write_block(struct merger *m, struct block *block, struct err *err)
         }
         free(expired);
     }
-    if (!check_cancel(m->job, err) || (live->rows > 0 && !part_writer_add(m->writer, live, err)))
+    if (!check_cancel(m->job, err) || (live->rows > 0 && !part_writer_add(m->writer, live, last, err)))
         return false;
+    add_progress(&m->job->progress->rows_written, block->rows);
+    add_progress(&m->job->progress->bytes_written, block_bytes(block));
     block_truncate(block, 0);
     return true;
 }
@@ -255,19 +269,20 @@ static bool write_block(struct merger *m, struct block *block, struct err *err)
 static bool write_out(struct merger *m, struct err *err)
 {
     if (m->collapse == NULL)
-        return write_block(m, &m->out, err);
+        return write_block(m, &m->out, false, err);
     collapse_add(m->collapse, &m->out, &m->kept);
     block_truncate(&m->out, 0);
-    return write_block(m, &m->kept, err);
+    return write_block(m, &m->kept, false, err);
 }
 
 static bool write_last(struct merger *m, struct err *err)
 {
+    if (m->collapse == NULL)
+        return write_block(m, &m->out, true, err);
     if (!write_out(m, err))
         return false;
-    if (m->collapse != NULL)
-        collapse_end(m->collapse, &m->kept);
-    return write_block(m, &m->kept, err);
+    collapse_end(m->collapse, &m->kept);
+    return write_block(m, &m->kept, true, err);
 }
 
 static bool copy_runs(struct merger *m, struct err *err)
@@ -277,18 +292,23 @@ static bool copy_runs(struct merger *m, struct err *err)
             column_append(&m->out.columns[i], &m->runs[r].source->block.columns[i], m->runs[r].from, m->runs[r].count);
     m->out.rows += m->runs_rows;
     m->runs_count = m->runs_rows = 0;
-    return (m->out.rows < OUT_ROWS && block_bytes(&m->out) < OUT_BYTES) || write_out(m, err);
+    return (m->out.rows < m->group_rows && block_bytes(&m->out) < OUT_BYTES) || write_out(m, err);
 }
 
-/* Takes the rows of the first source that come before all others, RUN_ROWS at most. */
+/* How many rows may be taken until they have to be copied, or out is a row group. */
+static size_t room(const struct merger *m)
+{
+    return MIN(RUN_ROWS, (size_t)m->group_rows - m->out.rows) - m->runs_rows;
+}
+
+/* Takes the rows of the first source that come before all others. */
 static void take_run(struct merger *m, struct source *source)
 {
     const struct source *next = second(m);
-    size_t from = source->row;
+    size_t from = source->row, end = from + MIN(room(m), source->block.rows - from);
     do
         source->row++;
-    while (source->row < source->block.rows && source->row - from < RUN_ROWS &&
-           (next == NULL || compare_rows(m, source, next) < 0));
+    while (source->row < end && (next == NULL || compare_rows(m, source, next) < 0));
     m->runs[m->runs_count++] = (struct run){ source, from, source->row - from };
     m->runs_rows += source->row - from;
 }
@@ -299,7 +319,7 @@ static bool merge_all(struct merger *m, struct err *err)
         struct source *source = m->heap[0];
         take_run(m, source);
         bool more = source->row < source->block.rows;
-        if ((!more || m->runs_rows >= RUN_ROWS || m->runs_count == RUNS_MAX) && !copy_runs(m, err))
+        if ((!more || room(m) == 0 || m->runs_count == RUNS_MAX) && !copy_runs(m, err))
             return false;
         if (!more && !next_group(m, source, &more, err))
             return false;
@@ -329,27 +349,29 @@ static bool open_sources(struct merger *m, struct err *err)
     return true;
 }
 
-static bool open_writer(struct merger *m, struct part_name *name, struct err *err)
+struct part_name merge_name(struct part *const *sources, size_t count)
+{
+    struct part_name name = { .first = sources[0]->name.first, .last = sources[count - 1]->name.last };
+    for (size_t i = 0; i < count; i++)
+        name.level = MAX(name.level, sources[i]->name.level + 1);
+    return name;
+}
+
+static bool open_writer(struct merger *m, struct err *err)
 {
     const struct merge_job *job = m->job;
     const struct table_def *def = job->def;
     uint64_t rows = 0;
-    *name = (struct part_name){ .first = job->sources[0]->name.first,
-                                .last = job->sources[job->sources_count - 1]->name.last,
-                                .random = rng_next(job->rng) };
-    for (size_t i = 0; i < job->sources_count; i++) {
-        name->level = MAX(name->level, job->sources[i]->name.level + 1);
+    for (size_t i = 0; i < job->sources_count; i++)
         rows += job->sources[i]->rows;
-    }
-    if (job->name != NULL)
-        *name = *job->name;
+    m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
-                                       .level = name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
+                                       .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
-                                       .row_group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : 0 };
-    return part_writer_open(job->fs, job->dir, name, def->stored, &options, &m->writer, err);
+                                       .row_group_rows = m->group_rows };
+    return part_writer_open(job->fs, job->dir, job->name, def->stored, &options, &m->writer, err);
 }
 
 /* What went in is what came out, but for the rows that the engine's rule took and made and those that expired, which
@@ -371,10 +393,10 @@ static bool check_rows(const struct merger *m, struct err *err)
                    (unsigned long long)account.rows_made, (unsigned long long)m->expired, (unsigned long long)written);
 }
 
-static bool finish(struct merger *m, const struct part_name *name, struct err *err)
+static bool finish(struct merger *m, struct err *err)
 {
     const struct merge_job *job = m->job;
-    struct part_meta meta = { .name = *name,
+    struct part_meta meta = { .name = *job->name,
                               .created_wall_ns = job->wall_ns,
                               .schema_version = job->def->schema->version };
     if (!check_rows(m, err))
@@ -391,7 +413,6 @@ static bool finish(struct merger *m, const struct part_name *name, struct err *e
 
 bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_t *expired, struct err *err)
 {
-    struct part_name name;
     struct merger m = { .job = job, .schema = job->def->stored };
     must(job->sources_count >= 1);
     m.sources = mem_zalloc(job->sources_count * sizeof *m.sources);
@@ -402,7 +423,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
     init_block(&m.live, m.schema);
     if (job->def->rule.kind != COLLAPSE_NOTHING)
         m.collapse = collapse_new(&job->def->rule, &m.out);
-    bool ok = open_sources(&m, err) && open_writer(&m, &name, err) && merge_all(&m, err) && finish(&m, &name, err);
+    bool ok = open_sources(&m, err) && open_writer(&m, err) && merge_all(&m, err) && finish(&m, err);
     for (size_t i = 0; i < job->sources_count; i++) {
         if (m.sources[i].part != NULL)
             block_fini(&m.sources[i].block);

@@ -45,17 +45,26 @@ bool merge_pick(const struct merge_candidate *candidates, size_t count, const st
 bool merge_pick_any(const struct merge_candidate *candidates, size_t count, const struct merge_limits *limits,
                     struct merge_range *range);
 
+/* What a merge has done so far; written by its thread alone, read by any: atomic. Bytes are those of memory; the rows
+ * written include those that the engine's rule or the TTL left out. */
+struct merge_progress {
+    uint64_t rows_read, bytes_read, rows_written, bytes_written;
+};
+/* The name of what merging the sources makes, but for its random part. */
+struct part_name merge_name(struct part *const *sources, size_t count);
+
 struct merge_job {
     struct fs *fs;
-    struct rng *rng; /* for defaults that differ each time */
+    struct rng *rng;              /* for defaults that differ each time */
+    const struct part_name *name; /* of the new part */
     const struct table_def *def;
     const char *dir;             /* of the partition */
     struct part *const *sources; /* in order of blocks */
     size_t sources_count;
     int64_t wall_ns;
     const struct ttl *ttl;          /* rows that it says are over are left out; NULL: none are */
-    const struct part_name *name;   /* of the new part; NULL: as the sources' names say */
     const int *cancel_a, *cancel_b; /* atomic; either stops it with ABORTED */
+    struct merge_progress *progress;
 };
 /* The merged part, synced under its temporary name, with as many rows and the same row-hash sum as its sources, less
  * and plus what the engine's rule (collapse.h) took and made, less the *expired rows; columns that a source has not are

@@ -241,10 +241,10 @@ int part_column(const struct part *part, const struct schema_column *column)
     return -1;
 }
 
-void part_engine_name(const struct part *part, struct strbuf *out)
+void part_engine_name(const char *partition_id, const struct part_name *name, struct strbuf *out)
 {
-    strbuf_addf(out, "%s_%llu_%llu_%u", part->partition.id, (unsigned long long)part->name.first,
-                (unsigned long long)part->name.last, part->name.level);
+    strbuf_addf(out, "%s_%llu_%llu_%u", partition_id, (unsigned long long)name->first, (unsigned long long)name->last,
+                name->level);
 }
 
 uint64_t part_data_bytes(const struct part *part)

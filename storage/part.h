@@ -96,17 +96,17 @@ must_use bool part_pin(struct part *part, struct err *err);
 void part_forget_file(struct part *part);
 /* Which column of the part holds a table's column, or -1: by field id, since names may change. */
 int part_column(const struct part *part, const struct schema_column *column);
-/* The part's name as the engine would give it: partition, blocks, level. */
-void part_engine_name(const struct part *part, struct strbuf *out);
+/* A part's name as the engine would give it: partition, blocks, level. */
+void part_engine_name(const char *partition_id, const struct part_name *name, struct strbuf *out);
 /* Bytes of all rows as they are stored: the file without its footer, indexes and magic. */
 uint64_t part_data_bytes(const struct part *part);
 /* Bytes of the row group that needs the most, decoded: an estimate for limits. */
 uint64_t part_memory_bytes(const struct part *part);
 
-/* Frozen list of active parts, ordered by partition id, then first block. */
+/* List of active parts, ordered by partition id, then first block. Frozen for all who have a reference. */
 struct part_set {
     struct part **parts;
-    size_t count;
+    size_t count, cap;
     uint64_t rows, bytes;
     int refs; /* atomic */
 };
@@ -114,8 +114,9 @@ struct part_set *part_set_ref(struct part_set *set);
 void part_set_unref(struct part_set *set);
 /* One reference to each part is taken over; parts are sorted in place. */
 struct part_set *part_set_new(struct part **parts, size_t count);
-/* set without the parts in `remove`, with those in `add` (each gains a reference). set keeps its own. */
-struct part_set *part_set_change(const struct part_set *set, struct part *const *add, size_t add_count,
+/* set without the parts in `remove`, with those in `add` (each gains a reference). The caller's reference to set is
+ * taken over; who has another keeps what it had. */
+struct part_set *part_set_change(struct part_set *set, struct part *const *add, size_t add_count,
                                  struct part *const *remove, size_t remove_count);
 /* Where the run of parts with this partition id starts and how long it is. */
 void part_set_partition(const struct part_set *set, struct str partition_id, size_t *from, size_t *count);

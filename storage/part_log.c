@@ -59,7 +59,7 @@ static char *text_of(struct str text)
 void part_log_add(struct part_log *log, const struct table_def *def, const struct part *part, struct part_log_row row)
 {
     struct strbuf name = { 0 };
-    part_engine_name(part, &name);
+    part_engine_name(part->partition.id, &part->name, &name);
     row.database = text_of(def->database);
     row.table = text_of(def->name);
     row.part_name = strbuf_take(&name);

@@ -145,7 +145,7 @@ static bool bind_numbers(struct sql_resolver *r, struct sql_node *node, int op)
     if ((a_small && b_small) || (type_eq(a, b) && !a_float))
         return use_template(node, plain_templates[op], type);
     bool comparable = (a_float || a_rep == SQL_REP_INT) && (b_float || b_rep == SQL_REP_INT) &&
-                      a->kind != TYPE_DECIMAL && b->kind != TYPE_DECIMAL;
+                      sql_type_scale(a) == 0 && sql_type_scale(b) == 0;
     bool guarded_simple = sql_node_is_simple(node->args[0]) && sql_node_is_simple(node->args[1]);
     if (comparable && guarded_simple)
         return use_template(node, float_templates[op], type);
@@ -204,7 +204,7 @@ bool sql_bind_compare(struct sql_resolver *r, struct sql_node *node, struct err 
     bool a_string = sql_type_is_string(a) || sql_type_is_enum(a),
          b_string = sql_type_is_string(b) || sql_type_is_enum(b);
     bool ok;
-    if (sql_type_is_number(a) && sql_type_is_number(b))
+    if ((sql_type_is_number(a) || sql_type_is_clock(a)) && (sql_type_is_number(b) || sql_type_is_clock(b)))
         ok = bind_numbers(r, node, op);
     else if (sql_type_is_enum(a) && type_eq(a, b))
         ok = use_template(node, plain_templates[op], type_of_kind(TYPE_UINT8));
@@ -297,13 +297,23 @@ bool sql_bind_not_distinct(struct sql_resolver *r, struct sql_node *node, struct
 
 /* ---- arithmetic ---- */
 
+static bool has_ticks(const struct type *type)
+{
+    return type->kind == TYPE_DATETIME64 || type->kind == TYPE_TIME64;
+}
+
+static bool is_temporal(const struct type *type)
+{
+    return sql_type_is_time(type) || sql_type_is_clock(type);
+}
+
 static bool bind_time_arithmetic(struct sql_resolver *r, struct sql_node *node, bool minus, struct err *err)
 {
     const struct type *a = plain_of(r, node->args[0]), *b = plain_of(r, node->args[1]);
-    if (minus && sql_type_is_time(a) && sql_type_is_time(b)) {
-        if (a->kind == b->kind && a->kind != TYPE_DATETIME64)
+    if (minus && is_temporal(a) && is_temporal(b)) {
+        if (a->kind == b->kind && !has_ticks(a))
             return use_template(node, "($0 - $1)", type_of_kind(TYPE_INT32));
-        if (a->kind == TYPE_DATETIME64 && b->kind == TYPE_DATETIME64 && a->precision == b->precision)
+        if (a->kind == b->kind && a->precision == b->precision)
             return use_template(node, "($0 - $1)", sql_type_make(r->arena, "Decimal(18, %u)", a->precision));
         return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "the difference of these types is not supported here", err);
     }
@@ -313,9 +323,9 @@ static bool bind_time_arithmetic(struct sql_resolver *r, struct sql_node *node, 
         node->args[1] = swap;
         return bind_time_arithmetic(r, node, false, err);
     }
-    if (!sql_type_is_time(a) || !sql_type_is_int(b) || sql_rep_of(b) == SQL_REP_WIDE)
+    if (!is_temporal(a) || !sql_type_is_int(b) || sql_rep_of(b) == SQL_REP_WIDE)
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal types of arguments", err);
-    if (a->kind != TYPE_DATETIME64)
+    if (!has_ticks(a))
         return use_template(node, minus ? "($0 - $1)" : "($0 + $1)", a);
     const char *template = arena_printf(r->arena, minus ? "($0 - $1 * %lld)" : "($0 + $1 * %lld)",
                                         (long long)sql_wide_pow10(a->precision).w[0]);
@@ -350,7 +360,7 @@ bool sql_bind_arithmetic(struct sql_resolver *r, struct sql_node *node, struct e
 {
     enum sql_operator op = (enum sql_operator)sql_function_find(node->name)->op;
     const struct type *a = plain_of(r, node->args[0]), *b = plain_of(r, node->args[1]);
-    if ((op == SQL_PLUS || op == SQL_MINUS) && (sql_type_is_time(a) || sql_type_is_time(b)))
+    if ((op == SQL_PLUS || op == SQL_MINUS) && (is_temporal(a) || is_temporal(b)))
         return bind_time_arithmetic(r, node, op == SQL_MINUS, err);
     const struct type *type = sql_type_arithmetic(op, a, b, r->arena);
     if (type == NULL)

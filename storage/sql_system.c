@@ -219,7 +219,7 @@ static void add_part(struct row *row, const struct table_def *def, const struct 
 {
     const struct part *part = info->part;
     struct strbuf name = { 0 };
-    part_engine_name(part, &name);
+    part_engine_name(part->partition.id, &part->name, &name);
     set_text(row, "partition", str_of(part->partition.text));
     set_text(row, "name", strbuf_view(&name));
     set_text(row, "part_name", strbuf_view(&name));
@@ -276,10 +276,80 @@ static bool fill_parts(void *context, struct block *block, struct err *err)
     return true;
 }
 
+static void add_merge(struct row *row, const struct table_def *def, const struct table_merge_info *merge)
+{
+    const struct partition_key *partition = &merge->sources[0]->partition;
+    struct column *names = cell(row, "source_part_names"), *paths = cell(row, "source_part_paths");
+    struct strbuf text = { 0 };
+    char file[PART_NAME_BYTES];
+    uint64_t bytes = 0, groups = 0, rows = 0;
+    for (size_t i = 0; i < merge->sources_count; i++) {
+        const struct part *part = merge->sources[i];
+        bytes += part->bytes;
+        groups += part->row_groups;
+        rows += part->rows;
+        strbuf_clear(&text);
+        part_engine_name(part->partition.id, &part->name, &text);
+        column_push_str(&names->children[0], strbuf_view(&text));
+        column_push_str(&paths->children[0], str_of(part->path));
+    }
+    column_push_row_end(names);
+    column_push_row_end(paths);
+    double elapsed = (double)merge->elapsed_ns / 1e9;
+    double progress = rows == 0 ? 0 : (double)merge->progress.rows_written / (double)rows;
+    set_text(row, "database", def->database);
+    set_text(row, "table", def->name);
+    column_push_fixed(cell(row, "elapsed"), &elapsed);
+    column_push_fixed(cell(row, "progress"), &progress);
+    set_number(row, "num_parts", merge->sources_count);
+    strbuf_clear(&text);
+    part_engine_name(partition->id, &merge->name, &text);
+    set_text(row, "result_part_name", strbuf_view(&text));
+    strbuf_clear(&text);
+    const char *path = merge->sources[0]->path; /* beside its sources */
+    part_name_print(&merge->name, file);
+    strbuf_add_bytes(&text, path, (size_t)(strrchr(path, '/') + 1 - path));
+    strbuf_add_text(&text, file);
+    set_text(row, "result_part_path", strbuf_view(&text));
+    strbuf_fini(&text);
+    set_text(row, "partition_id", str_of(partition->id));
+    set_text(row, "partition", str_of(partition->text));
+    set_number(row, "total_size_bytes_compressed", bytes);
+    set_number(row, "total_size_marks", groups);
+    set_number(row, "bytes_read_uncompressed", merge->progress.bytes_read);
+    set_number(row, "rows_read", merge->progress.rows_read);
+    set_number(row, "bytes_written_uncompressed", merge->progress.bytes_written);
+    set_number(row, "rows_written", merge->progress.rows_written);
+    set_text(row, "merge_type", STR("Regular"));
+    set_text(row, "merge_algorithm", STR("Horizontal"));
+    end_row(row);
+}
+
+static bool fill_merges(void *context, struct block *block, struct err *err)
+{
+    struct sql_run *run = context;
+    struct row row = { .block = block };
+    struct table **tables;
+    size_t count;
+    (void)err;
+    store_tables(run->session->store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct table_merge_info *merges;
+        size_t merges_count;
+        table_merges(tables[i], &merges, &merges_count);
+        for (size_t k = 0; k < merges_count; k++)
+            add_merge(&row, table_def(tables[i]), &merges[k]);
+        table_merges_free(merges, merges_count);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    return true;
+}
+
 static void add_detached_part(struct row *row, const struct table_def *def, const struct part *part)
 {
     struct strbuf name = { 0 };
-    part_engine_name(part, &name);
+    part_engine_name(part->partition.id, &part->name, &name);
     set_text(row, "database", def->database);
     set_text(row, "table", def->name);
     set_text(row, "partition_id", str_of(part->partition.id));

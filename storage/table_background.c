@@ -16,10 +16,15 @@ enum { MERGE_MEMORY_MAX = 512 * 1024 * 1024, OPTIMIZE_PARTS_MAX = 100 };
 
 /* ---- choosing ---- */
 
+/* A merge from its choice to its end. */
 struct choice {
+    struct list node;      /* of the table's merges */
     struct part **sources; /* referenced and marked as merging */
     size_t count;
     const struct table_def *def;
+    struct part_name name; /* of what it makes */
+    uint64_t began_mono_ns;
+    struct merge_progress progress;
     const struct ttl *ttl; /* where some row of the sources may be over its time */
     bool for_ttl;          /* that is the reason for this merge */
 };
@@ -135,6 +140,7 @@ static bool choose(struct table *t, struct str partition_id, bool all, int64_t b
 {
     struct merge_range range;
     struct merge_limits limits = limits_of(t, table_def(t), all);
+    uint64_t began = clock_mono_ns(t->env->clock), random = rng_next(t->env->rng);
     mutex_lock(&t->lock);
     choice->def = t->def; /* now: no part can be of a newer schema */
     struct merge_candidate *list = candidates_of(t, partition_id);
@@ -149,8 +155,12 @@ static bool choose(struct table *t, struct str partition_id, bool all, int64_t b
             choice->sources[i] = part_ref(t->current->parts[range.from + i]);
             choice->sources[i]->merging = true;
         }
+        choice->name = merge_name(choice->sources, choice->count);
+        choice->name.random = random;
+        choice->began_mono_ns = began;
+        list_push_back(&t->merges, &choice->node);
     }
-    t->looked_at = found ? NULL : t->current;
+    t->nothing_to_merge = !found;
     mutex_unlock(&t->lock);
     free(list);
     choice->ttl = found ? ttl_of_sources(t, choice) : NULL;
@@ -160,12 +170,54 @@ static bool choose(struct table *t, struct str partition_id, bool all, int64_t b
 static void choice_fini(struct table *t, struct choice *choice, bool unmark)
 {
     mutex_lock(&t->lock);
+    list_remove(&choice->node);
     for (size_t i = 0; i < choice->count && unmark; i++)
         choice->sources[i]->merging = false;
     mutex_unlock(&t->lock);
     for (size_t i = 0; i < choice->count; i++)
         part_unref(choice->sources[i]);
     free(choice->sources);
+}
+
+void table_merges(struct table *t, struct table_merge_info **merges, size_t *count)
+{
+    size_t cap = 0;
+    uint64_t now_ns = clock_mono_ns(t->env->clock);
+    *merges = NULL;
+    *count = 0;
+    mutex_lock(&t->lock);
+    LIST_EACH (node, &t->merges) {
+        const struct choice *choice = LIST_ENTRY(node, struct choice, node);
+        const struct merge_progress *p = &choice->progress;
+        if (*count == cap) {
+            cap = cap == 0 ? 4 : cap * 2;
+            *merges = mem_realloc(*merges, cap * sizeof **merges);
+        }
+        struct table_merge_info *info = &(*merges)[(*count)++];
+        *info = (struct table_merge_info){
+            .sources = mem_alloc(choice->count * sizeof(struct part *)),
+            .sources_count = choice->count,
+            .name = choice->name,
+            .elapsed_ns = now_ns > choice->began_mono_ns ? now_ns - choice->began_mono_ns : 0,
+            .progress = { .rows_read = __atomic_load_n(&p->rows_read, __ATOMIC_RELAXED),
+                          .bytes_read = __atomic_load_n(&p->bytes_read, __ATOMIC_RELAXED),
+                          .rows_written = __atomic_load_n(&p->rows_written, __ATOMIC_RELAXED),
+                          .bytes_written = __atomic_load_n(&p->bytes_written, __ATOMIC_RELAXED) },
+        };
+        for (size_t i = 0; i < choice->count; i++)
+            info->sources[i] = part_ref(choice->sources[i]);
+    }
+    mutex_unlock(&t->lock);
+}
+
+void table_merges_free(struct table_merge_info *merges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < merges[i].sources_count; k++)
+            part_unref(merges[i].sources[k]);
+        free(merges[i].sources);
+    }
+    free(merges);
 }
 
 /* ---- merging ---- */
@@ -186,10 +238,10 @@ failed:
     return false;
 }
 
-static void note_merge(struct table *t, const struct choice *choice, const struct part *part, uint64_t began_ns,
-                       uint64_t rows, uint64_t expired)
+static void note_merge(struct table *t, const struct choice *choice, const struct part *part, uint64_t rows,
+                       uint64_t expired)
 {
-    uint64_t took_ns = clock_mono_ns(t->env->clock) - began_ns;
+    uint64_t took_ns = clock_mono_ns(t->env->clock) - choice->began_mono_ns;
     struct part_log_row row = { .event = PART_EVENT_MERGE,
                                 .reason = choice->for_ttl ? PART_REASON_TTL : PART_REASON_NONE,
                                 .wall_ns = clock_wall_ns(t->env->clock),
@@ -234,9 +286,10 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
     struct part_writer *writer = NULL;
     struct strbuf dir = table_path(t, choice->sources[0]->partition.dir, "");
     struct part *part = NULL;
-    uint64_t began_ns = clock_mono_ns(t->env->clock), rows = 0, expired = 0;
+    uint64_t rows = 0, expired = 0;
     struct merge_job job = { .fs = t->env->fs,
                              .rng = t->env->rng,
+                             .name = &choice->name,
                              .def = choice->def,
                              .dir = strbuf_cstr(&dir),
                              .sources = choice->sources,
@@ -244,13 +297,14 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
                              .wall_ns = clock_wall_ns(t->env->clock),
                              .ttl = choice->ttl,
                              .cancel_a = &t->env->cancel,
-                             .cancel_b = &t->merge_cancel };
+                             .cancel_b = &t->merge_cancel,
+                             .progress = &choice->progress };
     bool unmark = true;
     bool ok = merge_run(&job, &writer, &expired, err) && publish_merge(t, choice, writer, &part, &unmark, err);
     for (size_t i = 0; i < choice->count; i++)
         rows += choice->sources[i]->rows;
     if (ok)
-        note_merge(t, choice, part, began_ns, rows, expired);
+        note_merge(t, choice, part, rows, expired);
     part_unref(part);
     part_writer_free(writer);
     strbuf_fini(&dir);
@@ -281,7 +335,7 @@ bool table_merge_step(struct table *t, uint64_t now_ns, uint64_t *again_ns)
     uint64_t not_before = t->merge_at_mono_ns;
     mutex_unlock(&t->write);
     mutex_lock(&t->lock);
-    if (t->current == t->looked_at)
+    if (t->nothing_to_merge)
         not_before = MAX(not_before, t->look_again_ns);
     mutex_unlock(&t->lock);
     if (not_before > now_ns) {

@@ -18,7 +18,7 @@ static bool is_wanted(const struct part *part, const struct part_choice *choice)
 {
     if (choice->one_part) {
         struct strbuf name = { 0 };
-        part_engine_name(part, &name);
+        part_engine_name(part->partition.id, &part->name, &name);
         bool same = str_eq(strbuf_view(&name), choice->name);
         strbuf_fini(&name);
         return same;
@@ -186,6 +186,7 @@ static bool write_anew(struct table *t, struct part *source, const struct part_n
                        struct part_writer **writer, struct err *err)
 {
     uint64_t expired = 0;
+    struct merge_progress progress = { 0 };
     struct merge_job job = { .fs = t->env->fs,
                              .rng = t->env->rng,
                              .def = table_def(t),
@@ -193,7 +194,8 @@ static bool write_anew(struct table *t, struct part *source, const struct part_n
                              .sources = &source,
                              .sources_count = 1,
                              .wall_ns = clock_wall_ns(t->env->clock),
-                             .name = name };
+                             .name = name,
+                             .progress = &progress };
     return merge_run(&job, writer, &expired, err);
 }
 

@@ -79,10 +79,10 @@ struct table {
     struct part **old; /* replaced by merges or cut off; the table's references */
     size_t old_count, old_cap;
     uint64_t block_next;
-    struct list flights, doubts;
-    int merge_cancel;                 /* atomic: an exclusive change waits for merges */
-    const struct part_set *looked_at; /* only compared: in this set no merge was worth it ... */
-    uint64_t look_again_ns;           /* ... and will not be before this */
+    struct list flights, doubts, merges; /* merges: struct choice of table_background.c */
+    int merge_cancel; /* atomic: how many reasons there are to stop merges: an exclusive change, SYSTEM STOP MERGES */
+    bool nothing_to_merge;  /* in the current set no merge was worth it ... */
+    uint64_t look_again_ns; /* ... and will not be before this */
 
     struct tokens *tokens;
     /* tokens.log, by whoever holds log_busy */
@@ -119,6 +119,7 @@ void table_commit_end(struct table *table);
  * that are the store's and the caller's; whoever has another may read. */
 void table_pin_parts(struct table *table, int own_refs);
 void table_set_def(struct table *table, struct table_def *def); /* ALTER */
+/* Running merges end at once, and no others begin, also not those of OPTIMIZE. */
 void table_stop_merges(struct table *table, bool stop);
 
 /* ---- directories ---- */
