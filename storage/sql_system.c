@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/lexer.h"
 #include "format/sql_types.h"
 #include "storage/ddl.h"
+#include "storage/expr_text.h"
 #include "storage/part_log.h"
 #include "storage/sql_run.h"
 #include "storage/sql_system.h"
@@ -183,21 +183,6 @@ static const char *default_kind_name(enum default_kind kind)
     return names[kind];
 }
 
-/* A name in a key expression, as a whole word. */
-static bool key_mentions(struct str key, struct str name)
-{
-    struct lexer lexer;
-    lexer_init(&lexer, key);
-    for (struct token token = lexer_next(&lexer); token.kind != TOKEN_END && token.kind != TOKEN_ERROR;
-         token = lexer_next(&lexer)) {
-        if (token.kind == TOKEN_WORD && str_eq(token.text, name))
-            return true;
-        if (token.kind == TOKEN_QUOTED_NAME && str_eq(str_sub(token.text, 1, token.text.len - 2), name))
-            return true;
-    }
-    return false;
-}
-
 static void add_column_type(struct sql_system_row *row, struct str name, const struct type *type)
 {
     sql_system_text(row, "name", name);
@@ -227,9 +212,9 @@ static void add_column(struct sql_system_row *row, const struct table_def *def, 
     sql_system_text(row, "default_kind", str_of(default_kind_name(column->default_kind)));
     sql_system_text(row, "default_expression", column->default_text);
     sql_system_text(row, "comment", column->comment);
-    sql_system_number(row, "is_in_partition_key", key_mentions(def->partition_text, column->name));
-    sql_system_number(row, "is_in_sorting_key", key_mentions(def->order_text, column->name));
-    sql_system_number(row, "is_in_primary_key", key_mentions(primary, column->name));
+    sql_system_number(row, "is_in_partition_key", expr_text_mentions(def->partition_text, column->name));
+    sql_system_number(row, "is_in_sorting_key", expr_text_mentions(def->order_text, column->name));
+    sql_system_number(row, "is_in_primary_key", expr_text_mentions(primary, column->name));
     sql_system_text(row, "compression_codec", column->codec_text);
     sql_system_end(row);
 }
@@ -382,6 +367,49 @@ static bool fill_merges(void *context, struct block *block, struct err *err)
     }
     free(tables);
     return true;
+}
+
+static void add_detached_part(struct sql_system_row *row, const struct table_def *def, const struct part *part)
+{
+    struct strbuf name = { 0 };
+    part_engine_name(part->partition.id, &part->name, &name);
+    sql_system_text(row, "database", def->database);
+    sql_system_text(row, "table", def->name);
+    sql_system_text(row, "partition_id", str_of(part->partition.id));
+    sql_system_text(row, "name", strbuf_view(&name));
+    strbuf_fini(&name);
+    sql_system_number(row, "bytes_on_disk", part->bytes);
+    sql_system_number(row, "modification_time", seconds_of(part->created_wall_ns));
+    sql_system_text(row, "disk", STR("default"));
+    sql_system_text(row, "path", str_of(part->path));
+    sql_system_text(row, "reason", STR_EMPTY);
+    sql_system_number(row, "min_block_number", part->name.first);
+    sql_system_number(row, "max_block_number", part->name.last);
+    sql_system_number(row, "level", part->name.level);
+    sql_system_end(row);
+}
+
+static bool fill_detached_parts(void *context, struct block *block, struct err *err)
+{
+    struct sql_run *run = context;
+    struct sql_system_row row = { .block = block };
+    struct table **tables;
+    size_t count;
+    bool ok = true;
+    store_tables(run->session->store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct part **parts = NULL;
+        size_t parts_count = 0;
+        ok = ok && table_detached(tables[i], &parts, &parts_count, err);
+        for (size_t k = 0; k < parts_count; k++) {
+            add_detached_part(&row, table_def(tables[i]), parts[k]);
+            part_unref(parts[k]);
+        }
+        free(parts);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    return ok;
 }
 
 static void add_part_event(void *context, const struct part_log_row *event)

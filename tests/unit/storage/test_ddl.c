@@ -303,7 +303,7 @@ static void alter_says_what_it_cannot_do(void **state)
         { "ALTER TABLE t ADD COLUMN c Int8 AFTER zz", ERR_NO_SUCH_COLUMN_IN_TABLE },
         { "ALTER TABLE t ADD COLUMN c Nested(x Int8, y Int8) AFTER a, COMMENT COLUMN a 'hello'", ERR_OK },
         { "ALTER TABLE t COMMENT COLUMN nope 'x'", ERR_NOT_FOUND_COLUMN_IN_BLOCK },
-        { "ALTER TABLE t DROP COLUMN a", ERR_NOT_IMPLEMENTED },
+        { "ALTER TABLE t DROP COLUMN a", ERR_ALTER_OF_COLUMN_IS_FORBIDDEN },
         { "ALTER TABLE t MODIFY COLUMN a String", ERR_NOT_IMPLEMENTED },
         { "ALTER TABLE t MODIFY SETTING foo = 1", ERR_UNKNOWN_SETTING },
         { "ALTER TABLE t MODIFY SETTING old_parts_lifetime = 1", ERR_OK },
