@@ -20,6 +20,8 @@
     X("table.renamed")     /* a table's directory has its new name, not synced */ \
     X("table.dropped")     /* a table under its temporary name, not yet removed */ \
     X("table.cut")         /* parts are cut off in tokens.log, still on disk */ \
+    X("table.linked")      /* parts to be detached have their second name */ \
+    X("table.attached")    /* an attached part is under its final name, its source still there */ \
     X("table.gone")        /* single parts are gone by tokens.log, still on disk */ \
     X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \

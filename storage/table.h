@@ -75,6 +75,9 @@ struct table_part_info { /* one row of system.parts */
 /* Active and old parts; free the array after unref of each. */
 void table_parts(struct table *table, struct table_part_info **parts, size_t *count);
 
+/* The parts in _detached, referenced, also those before a failure; free the array after unref of each. */
+must_use bool table_detached(struct table *table, struct part ***parts, size_t *count, struct err *err);
+
 struct table_merge_info {  /* one row of system.merges */
     struct part **sources; /* referenced */
     size_t sources_count;
