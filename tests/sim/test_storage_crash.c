@@ -438,7 +438,7 @@ static void run_all(bool once)
 /* A seed visits operations some way apart, from one of its own on, unless it is the only one. */
 static void run_random(bool once)
 {
-    uint64_t only = number_of("SLUICE_SEED", 0), seeds = number_of("SLUICE_SEEDS", 60), runs = 0;
+    uint64_t only = number_of("SLUICE_SEED", 0), seeds = number_of("SLUICE_SEEDS", 30), runs = 0;
     uint64_t step = number_of("SLUICE_STEP", only == 0 ? 41 : 1);
     for (uint64_t seed = only == 0 ? 1 : only; seed <= (only == 0 ? seeds : only); seed++) {
         struct script script = random_script(seed);
