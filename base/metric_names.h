@@ -69,6 +69,8 @@
     X(TABLE_ROWS, "sluice_table_rows", gauge, "table", "Rows in active parts.") \
     X(TABLE_BYTES, "sluice_table_bytes", gauge, "table", "Bytes of active parts.") \
     X(PARTS_WRITTEN, "sluice_parts_written_total", counter, "origin", "Parts written by flushes and by merges.") \
+    X(PARTS_REMOVED, "sluice_parts_removed_total", counter, "reason", "Active parts that left their table: ttl, max_bytes, dropped, detached, damaged.") \
+    X(ROWS_REMOVED, "sluice_rows_removed_total", counter, "reason", "Rows that left with such parts, or that a merge found over their time (ttl).") \
     X(MERGES_RUNNING, "sluice_merges_running", gauge, "", "Merges at work.") \
     X(MERGES, "sluice_merges_total", counter, "outcome", "Merges finished.") \
     X(MERGE_DURATION, "sluice_merge_duration_seconds", histogram, "", "Time of one merge.") \
