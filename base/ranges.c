@@ -88,8 +88,8 @@ bool ranges_parse(struct str bytes, struct ranges *ranges)
     must(ranges->count == 0);
     bool ok = varint_take(&bytes, &count) && count <= bytes.len / 2;
     for (uint64_t i = 0; i < count && ok; i++) {
-        ok = varint_take(&bytes, &gap) && varint_take(&bytes, &length) && (i == 0 || gap > 1) && gap <= UINT64_MAX - at &&
-             length <= UINT64_MAX - at - gap;
+        ok = varint_take(&bytes, &gap) && varint_take(&bytes, &length) && (i == 0 || gap > 1) &&
+             gap <= UINT64_MAX - at && length <= UINT64_MAX - at - gap;
         if (!ok)
             break;
         ranges_add(ranges, at + gap, at + gap + length);

@@ -1,5 +1,5 @@
-/* varint.h: whole numbers in as few bytes as they need (7 bits a byte, the lowest first), and texts behind their length.
- * For records on disk. */
+/* varint.h: whole numbers in as few bytes as they need (7 bits a byte, the lowest first), and texts behind their
+ * length. For records on disk. */
 #ifndef SLUICE_BASE_VARINT_H
 #define SLUICE_BASE_VARINT_H
 #include <stdbool.h>

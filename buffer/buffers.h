@@ -35,13 +35,13 @@ void buffers_free(struct buffers *buffers);
  * and freed before this returns). False: the caller still does. Errors: MEMORY_LIMIT_EXCEEDED, ABORTED once closed. */
 must_use bool buffers_put(struct buffers *buffers, struct insert *insert, uint64_t now_ns, struct err *err);
 
-/* Two steps, for an insert that has to go elsewhere in between: room for it, which can fail as buffers_put can; then the
- * put, which cannot, also once closed (then it is due at once), or the room is given back. */
+/* Two steps, for an insert that has to go elsewhere in between: room for it, which can fail as buffers_put can; then
+ * the put, which cannot, also once closed (then it is due at once), or the room is given back. */
 must_use bool buffers_reserve(struct buffers *buffers, const struct insert *insert, struct err *err);
 void buffers_put_reserved(struct buffers *buffers, struct insert *insert, uint64_t now_ns);
 void buffers_release(struct buffers *buffers, const struct insert *insert);
-/* A batch as it was recorded in the spool before a restart: this id, these inserts of one shape, in this order; *spooled
- * is taken over. Due at once, whatever the limits say. */
+/* A batch as it was recorded in the spool before a restart: this id, these inserts of one shape, in this order;
+ * *spooled is taken over. Due at once, whatever the limits say. */
 void buffers_put_batch(struct buffers *buffers, const char *id, struct list *inserts, struct ranges *spooled,
                        uint64_t now_ns);
 
@@ -63,8 +63,9 @@ bool buffers_wait_flushed(struct buffers *buffers, uint64_t mark, uint64_t deadl
 void buffers_close(struct buffers *buffers);
 
 struct buffers_stats {
-    uint64_t shapes;         /* buffers that take inserts */
-    uint64_t inserts, bytes; /* unfinished, in flight or not, room that is reserved too; bytes of memory (insert_cost) */
+    uint64_t shapes; /* buffers that take inserts */
+    uint64_t inserts,
+        bytes; /* unfinished, in flight or not, room that is reserved too; bytes of memory (insert_cost) */
     uint64_t in_flight_batches, in_flight_bytes;
     uint64_t oldest_ns; /* arrival of the oldest unfinished insert; 0 when empty */
 };

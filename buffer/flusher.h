@@ -18,7 +18,7 @@ struct flusher_options {
     struct buffers *buffers;
     struct sink *sink;
     struct ledger *ledger;
-    struct dlq *dlq; /* NULL: refused fire-and-forget inserts are only logged and counted */
+    struct dlq *dlq;     /* NULL: refused fire-and-forget inserts are only logged and counted */
     struct spool *spool; /* NULL: none, and no shape is spooled */
     struct clock *clock;
     struct rng *rng;

@@ -24,13 +24,13 @@ struct insert {
     size_t body_bytes;
     char query_id[64];
     char peer[64];
-    char *token;         /* owned; explicit, or made at admission ("" never) */
-    bool token_given;    /* the client gave it: it deduplicates */
-    bool answered;       /* the client had its answer before: a refusal becomes a letter, `done` or not */
-    uint64_t letter_id;  /* replay of that letter; 0 otherwise */
+    char *token;             /* owned; explicit, or made at admission ("" never) */
+    bool token_given;        /* the client gave it: it deduplicates */
+    bool answered;           /* the client had its answer before: a refusal becomes a letter, `done` or not */
+    uint64_t letter_id;      /* replay of that letter; 0 otherwise */
     uint64_t spool_sequence; /* its record in the spool; 0 without */
     bool accounted;          /* the ledger has it as pending */
-    uint64_t arrival_ns; /* monotonic */
+    uint64_t arrival_ns;     /* monotonic */
     int64_t arrival_wall_ns;
     char batch_id[UUID_TEXT_BYTES]; /* set by buffers_put */
     char *batch_id_to; /* where buffers_put also writes it, before anybody can take the insert; may be NULL */

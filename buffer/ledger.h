@@ -3,18 +3,18 @@
  *   accepted + recovered = written + duplicate + pending + letters + discarded + lost
  *
  * holds whenever it is read, because each change is posted as a whole. An insert that nobody waits for is accepted when
- * the buffers take it, or when it is safe in the spool; one that somebody waits for when its rows are stored, or when its waiter has gone and it has to
- * be kept. What was refused to a sender that was told is in no account. A dead letter that is replayed stays one until
- * it has been dropped for it. Any thread. */
+ * the buffers take it, or when it is safe in the spool; one that somebody waits for when its rows are stored, or when
+ * its waiter has gone and it has to be kept. What was refused to a sender that was told is in no account. A dead letter
+ * that is replayed stays one until it has been dropped for it. Any thread. */
 #ifndef SLUICE_BUFFER_LEDGER_H
 #define SLUICE_BUFFER_LEDGER_H
 #include <stdint.h>
 
 enum ledger_account {
     LEDGER_ACCEPTED,
-    LEDGER_RECOVERED, /* found as dead letters at the start */
+    LEDGER_RECOVERED,       /* found as dead letters at the start */
     LEDGER_RECOVERED_SPOOL, /* found in the spool at the start */
-    LEDGER_SOURCES,   /* those above are where inserts come from, those below where they are */
+    LEDGER_SOURCES,         /* those above are where inserts come from, those below where they are */
     LEDGER_WRITTEN = LEDGER_SOURCES,
     LEDGER_DUPLICATE,
     LEDGER_PENDING,

@@ -83,14 +83,22 @@ static bool apply_settings(struct shape *shape, struct err *err)
 }
 
 enum { KEY_NUMBERS = 8 }; /* at its end; the first are these flags */
-enum { KEY_ADAPTIVE = 1, KEY_DEDUPLICATE = 2, KEY_SPOOLED = 4, KEY_ALL_ROWS = 8, KEY_ANY_PARTITIONS = 16, KEY_PARTITIONS_GIVEN = 32 };
+enum {
+    KEY_ADAPTIVE = 1,
+    KEY_DEDUPLICATE = 2,
+    KEY_SPOOLED = 4,
+    KEY_ALL_ROWS = 8,
+    KEY_ANY_PARTITIONS = 16,
+    KEY_PARTITIONS_GIVEN = 32
+};
 
 static uint64_t key_flags(const struct shape *shape)
 {
     const struct shape_storing *storing = &shape->storing;
     return (shape->limits.adaptive ? KEY_ADAPTIVE : 0u) | (shape->deduplicate ? KEY_DEDUPLICATE : 0u) |
            (shape->spooled ? KEY_SPOOLED : 0u) | (storing->keep_all_rows ? KEY_ALL_ROWS : 0u) |
-           (storing->any_partitions ? KEY_ANY_PARTITIONS : 0u) | (storing->partitions_given ? KEY_PARTITIONS_GIVEN : 0u);
+           (storing->any_partitions ? KEY_ANY_PARTITIONS : 0u) |
+           (storing->partitions_given ? KEY_PARTITIONS_GIVEN : 0u);
 }
 
 static void print_key(const struct shape *shape, struct strbuf *key)
@@ -257,7 +265,8 @@ bool shape_parse(struct str key, struct shape **shape, struct err *err)
     struct arena *arena = arena_new(1024);
     struct shape_spec spec = { 0 };
     struct str format = STR_EMPTY;
-    bool ok = parse_key(key, arena, &spec, &format) || err_set(err, ERR_CORRUPTED_DATA, "the key of a shape is malformed");
+    bool ok =
+        parse_key(key, arena, &spec, &format) || err_set(err, ERR_CORRUPTED_DATA, "the key of a shape is malformed");
     ok = ok && row_format_find(format, &spec.format, err) && shape_new(&spec, shape, err);
     arena_free(arena);
     return ok;

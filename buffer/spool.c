@@ -1,5 +1,5 @@
-/* spool.c: the log of inserts that were promised to survive: queue, writer, marks, removal. The start and the reader are
- * in spool_recover.c.
+/* spool.c: the log of inserts that were promised to survive: queue, writer, marks, removal. The start and the reader
+ * are in spool_recover.c.
  *
  * A commit is all that was queued when the writer came: marks of what is done, batches, inserts; appended, then synced
  * once. Marks alone wait for a sync by others, but not for long. What a commit did is told to the rest of the object
@@ -23,10 +23,10 @@
 #include "buffer/spool_impl.h"
 
 #define RESERVE_NAME "reserve"
-#define MARKS_SYNC_NS NS_PER_S       /* marks wait at most so long for a sync */
-#define IDLE_NS (10 * NS_PER_S)      /* then a segment goes in which all is done */
-#define FAILURES_NS (60 * NS_PER_S)  /* two disk errors in this time are too many */
-#define AFTER_FAILURE_NS NS_PER_S    /* marks are not tried again before */
+#define MARKS_SYNC_NS NS_PER_S      /* marks wait at most so long for a sync */
+#define IDLE_NS (10 * NS_PER_S)     /* then a segment goes in which all is done */
+#define FAILURES_NS (60 * NS_PER_S) /* two disk errors in this time are too many */
+#define AFTER_FAILURE_NS NS_PER_S   /* marks are not tried again before */
 #define KEPT_AGAIN_NS (60 * NS_PER_S)
 enum {
     OUT_BYTES = 1 << 20,    /* appended at once */
@@ -122,7 +122,7 @@ void segment_unsettle(struct segment *segment, uint64_t sequence)
 {
     uint64_t bit = sequence - segment->first;
     must(bit / 8 < segment->settled_bytes);
-    segment->settled[bit / 8] &= (uint8_t)~(1u << bit % 8);
+    segment->settled[bit / 8] &= (uint8_t) ~(1u << bit % 8);
 }
 
 static bool file_path(const struct spool *spool, const char *name, char path[PATH_BYTES], struct err *err)
@@ -180,6 +180,15 @@ static bool take_room(struct spool *spool, struct fs_file *file, bool for_insert
     return true;
 }
 
+/* Whoever made the directory may have been stopped before that was safe. */
+static bool make_dir(struct spool *spool, struct err *err)
+{
+    struct fs *fs = spool->options.fs;
+    if (!spool->dir_safe)
+        spool->dir_safe = fs_mkdir(fs, spool->dir, err) && fs_sync_dir(fs, spool->data_dir, err);
+    return spool->dir_safe;
+}
+
 /* The file is complete before it has its name. */
 static bool create_file(struct spool *spool, const struct segment *segment, bool for_inserts, struct fs_file **file,
                         struct err *err)
@@ -191,7 +200,7 @@ static bool create_file(struct spool *spool, const struct segment *segment, bool
     segment_path(spool, segment, "_tmp_", temp);
     segment_path(spool, segment, "", path);
     spool_file_head(&head, spool->id, segment->first);
-    bool made = fs_make_dirs(fs, spool->dir, err) && fs_create(fs, temp, file, err);
+    bool made = make_dir(spool, err) && fs_create(fs, temp, file, err);
     bool ok = made && take_room(spool, *file, for_inserts, err) && fs_append(fs, *file, strbuf_view(&head), err);
     CRASH_POINT("spool.created");
     ok = ok && fs_sync(fs, *file, err) && fs_rename(fs, temp, path, err);
@@ -202,7 +211,8 @@ static bool create_file(struct spool *spool, const struct segment *segment, bool
         return true;
     fs_discard(fs, file);
     if (made) {
-        (void)fs_unlink(fs, temp, &ignored); /* one of the two; a start removes the first, and an empty segment harms nobody */
+        (void)fs_unlink(fs, temp,
+                        &ignored); /* one of the two; a start removes the first, and an empty segment harms nobody */
         (void)fs_unlink(fs, path, &ignored);
     }
     return false;
@@ -275,12 +285,8 @@ static void add_record(struct spool *spool, enum spool_kind kind, struct str pay
 static bool end_segment(struct spool *spool, struct err *err)
 {
     add_record(spool, SPOOL_END, STR_EMPTY);
-    if (!append_out(spool, err) || !sync_current(spool, err) ||
-        !fs_finish(spool->options.fs, &spool->file, true, err))
+    if (!append_out(spool, err) || !sync_current(spool, err) || !fs_finish(spool->options.fs, &spool->file, true, err))
         return false;
-    mutex_lock(&spool->lock);
-    spool->current->synced = spool->current->bytes;
-    mutex_unlock(&spool->lock);
     spool->current = NULL;
     CRASH_POINT("spool.rotated");
     return true;
@@ -347,10 +353,9 @@ static enum room write_insert(struct spool *spool, struct insert *insert, struct
     enum room room = make_room(spool, spool_record_bytes(start->len + body.len), true, err);
     if (room != ROOM)
         return room;
-    struct spool_record record = { .kind = SPOOL_INSERT,
-                                   .commit = spool->commit,
-                                   .sequence = spool->sequence_next,
-                                   .payload = strbuf_view(start) };
+    struct spool_record record = {
+        .kind = SPOOL_INSERT, .commit = spool->commit, .sequence = spool->sequence_next, .payload = strbuf_view(start)
+    };
     insert->spool_sequence = spool->sequence_next++;
     spool->current->count++;
     uint32_t crc = crc32c(spool_record_start(&spool->out, spool->id, &record, body.len), body);
@@ -415,9 +420,9 @@ static bool write_commit(struct spool *spool, struct commit *c, uint64_t now_ns,
 /* It had been acknowledged as buffered, and a stop was to save it. */
 static void lose(struct spool *spool, const struct insert *insert, const struct err *err)
 {
-    log_error("insert lost: query_id=%s table=" STR_FMT "." STR_FMT " bytes=%zu code=%d reason=\"%s\"", insert->query_id,
-              STR_ARG(insert->shape->database), STR_ARG(insert->shape->table), insert->body_bytes, (int)err->code,
-              err->text);
+    log_error("insert lost: query_id=%s table=" STR_FMT "." STR_FMT " bytes=%zu code=%d reason=\"%s\"",
+              insert->query_id, STR_ARG(insert->shape->database), STR_ARG(insert->shape->table), insert->body_bytes,
+              (int)err->code, err->text);
     metric_series_add(metric_series1(METRIC_INSERTS_LOST, str_of(err_name(err->code))), 1);
     if (insert->accounted)
         ledger_move(spool->options.ledger, LEDGER_PENDING, LEDGER_LOST, 1);
@@ -516,8 +521,10 @@ static size_t account_commit(struct spool *spool, struct commit *c)
         inserts++;
     }
     if (c->synced) {
-        if (spool->current != NULL)
-            spool->current->synced = spool->current->bytes;
+        LIST_EACH (node, &spool->segments) {
+            struct segment *segment = LIST_ENTRY(node, struct segment, link);
+            segment->synced = segment->bytes;
+        }
         account_marks(spool, &spool->marks_appended);
         ranges_fini(&spool->marks_appended);
         spool->marks_sync_ns = 0;
@@ -623,6 +630,8 @@ static void give_up(struct spool *spool, struct commit *c, const struct err *why
     ranges_fini(&spool->marks_appended);
     spool->marks_sync_ns = 0;
     mutex_lock(&spool->lock);
+    for (uint64_t n = c->first_sequence; n < spool->sequence_next; n++)
+        segment_settle(segment_of(spool, n), n); /* the reader is to pass over them */
     ranges_join(&spool->marks, &c->marks);
     spool->syncs_done = c->syncs_asked;
     end_seals(c, false, why);
@@ -761,7 +770,8 @@ static bool may_put(const struct spool *spool, const struct insert *insert, bool
         return err_set(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR,
                        "The disk of the spool has failed: it takes nothing until a restart");
     if (insert->body_bytes > SPOOL_PAYLOAD_MAX - (1 << 20))
-        return err_set(err, ERR_QUERY_IS_TOO_LARGE, "An insert of %zu bytes does not fit the spool", insert->body_bytes);
+        return err_set(err, ERR_QUERY_IS_TOO_LARGE, "An insert of %zu bytes does not fit the spool",
+                       insert->body_bytes);
     uint64_t max = spool->options.queue_bytes_max, cost = insert_cost(insert);
     if (!buffered && spool->spills_bytes > 0 && (cost > max || spool->spills_bytes > max - cost))
         return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
@@ -880,13 +890,22 @@ uint64_t spool_id(const struct spool *spool)
 
 /* ---- life ---- */
 
+static char *below(const char *dir, const char *name)
+{
+    struct strbuf path = { 0 };
+    strbuf_add_text(&path, dir);
+    strbuf_add_text(&path, name);
+    return strbuf_take(&path);
+}
+
 bool spool_open(const struct spool_options *options, struct spool **out, struct err *err)
 {
     struct spool *spool = NEW(struct spool);
     spool->options = *options;
     spool->options.segment_bytes = MAX(MIN(options->segment_bytes, options->bytes_max / 4), (uint64_t)4096);
-    spool->dir = mem_strdup(options->dir);
-    spool->damaged_dir = mem_strdup(options->damaged_dir);
+    spool->data_dir = mem_strdup(options->data_dir);
+    spool->dir = below(options->data_dir, "/spool");
+    spool->damaged_dir = below(options->data_dir, "/damaged");
     mutex_init(&spool->lock, LOCK_SPOOL);
     cond_init(&spool->committed);
     list_init(&spool->segments);
@@ -936,6 +955,7 @@ void spool_close(struct spool *spool)
     ranges_fini(&spool->stored);
     cond_fini(&spool->committed);
     mutex_fini(&spool->lock);
+    free(spool->data_dir);
     free(spool->dir);
     free(spool->damaged_dir);
     free(spool);

@@ -1,9 +1,9 @@
 /* spool.h: the log of inserts that were promised to survive a crash before they are stored.
  *
- * Inserts are appended to segments and synced, many at once; then they are told so and go on to the buffers. Batches are
- * recorded before they are first sent, and inserts that were stored (or became letters) are marked done; a segment goes
- * when all before it have gone and everything in it is done. A start finds what is not done and brings it back: in the
- * same batches, where one had been recorded. What the buffers have no room for stays on disk until they have.
+ * Inserts are appended to segments and synced, many at once; then they are told so and go on to the buffers. Batches
+ * are recorded before they are first sent, and inserts that were stored (or became letters) are marked done; a segment
+ * goes when all before it have gone and everything in it is done. A start finds what is not done and brings it back: in
+ * the same batches, where one had been recorded. What the buffers have no room for stays on disk until they have.
  *
  *     spool_put --> queue --> writer: append, sync --> buffers --> flusher: spool_seal, sink, letters, spool_done
  *                                          '-- no room --> disk --> reader --^
@@ -36,12 +36,11 @@ struct spool_options {
     struct clock *clock;
     struct rng *rng;
     struct ledger *ledger;
-    const char *dir;         /* DATA/spool; made with the first segment */
-    const char *damaged_dir; /* DATA/damaged */
-    uint64_t segment_bytes;  /* a segment is closed when it is that long */
-    uint64_t bytes_max;      /* all segments together; inserts beyond are refused */
-    uint64_t free_min;       /* what inserts leave free on the disk */
-    uint64_t queue_bytes_max; /* inserts for which the buffers have no room, on their way to the disk */
+    const char *data_dir;      /* is there; spool/ and damaged/ below it are made when they are needed */
+    uint64_t segment_bytes;    /* a segment is closed when it is that long */
+    uint64_t bytes_max;        /* all segments together; inserts beyond are refused */
+    uint64_t free_min;         /* what inserts leave free on the disk */
+    uint64_t queue_bytes_max;  /* inserts for which the buffers have no room, on their way to the disk */
     uint64_t refill_bytes_max; /* the reader pauses while the buffers hold more */
     void (*wake_writer)(void *context), (*wake_reader)(void *context); /* any thread, under no lock */
     void *context;
@@ -59,7 +58,8 @@ void spool_found_stored(struct spool *spool, const struct ranges *sequences);
 void spool_start(struct spool *spool, struct buffers *buffers);
 
 /* Hands the insert over; buffered: it goes to the buffers then, which have reserved room for it, else it stays on disk
- * for now. False: the caller still has it (and the room). Errors: NOT_ENOUGH_SPACE, MEMORY_LIMIT_EXCEEDED, a disk error. */
+ * for now. False: the caller still has it (and the room). Errors: NOT_ENOUGH_SPACE, MEMORY_LIMIT_EXCEEDED, a disk
+ * error. */
 must_use bool spool_put(struct spool *spool, struct insert *insert, bool buffered, struct err *err);
 /* What the spool does with an insert that it cannot keep: it is told, or else lost; it is freed. */
 void spool_refuse(struct spool *spool, struct insert *insert, const struct err *err);

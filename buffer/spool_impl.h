@@ -9,7 +9,8 @@
 #include "buffer/spool.h"
 #include "buffer/spool_record.h"
 
-/* One file. first and count are the writer's alone once the spool has started; the rest is guarded by the spool's lock. */
+/* One file. first and count are the writer's alone once the spool has started; the rest is guarded by the spool's lock.
+ */
 struct segment {
     struct list link;
     uint64_t number;       /* in its name: rises from file to file */
@@ -34,24 +35,24 @@ struct kept_batch {
 
 struct spool {
     struct spool_options options;
-    char *dir, *damaged_dir;
+    char *data_dir, *dir, *damaged_dir;
     uint64_t id;
     struct buffers *buffers;
 
-    struct mutex lock;      /* LOCK_SPOOL; guards what follows */
-    struct cond committed;  /* a commit is over */
-    struct list segments;   /* in the order of their numbers; the writer's is the last */
-    struct list queue;      /* inserts for which the buffers have reserved room */
-    struct list spills;     /* inserts for which they have none */
-    uint64_t spills_bytes;  /* memory of these */
-    struct list seals;      /* struct seal */
-    struct ranges marks;    /* to be written as done */
+    struct mutex lock;     /* LOCK_SPOOL; guards what follows */
+    struct cond committed; /* a commit is over */
+    struct list segments;  /* in the order of their numbers; the writer's is the last */
+    struct list queue;     /* inserts for which the buffers have reserved room */
+    struct list spills;    /* inserts for which they have none */
+    uint64_t spills_bytes; /* memory of these */
+    struct list seals;     /* struct seal */
+    struct ranges marks;   /* to be written as done */
     uint64_t syncs_asked, syncs_done;
-    bool writer_awake;      /* it will look at the queue before it rests */
+    bool writer_awake; /* it will look at the queue before it rests */
     bool broken;
-    struct segment *reading; /* the reader looks at it: it stays */
-    struct ranges kept;      /* could be neither stored nor made letters */
-    uint64_t kept_again_ns;  /* when to try those once more */
+    struct segment *reading;  /* the reader looks at it: it stays */
+    struct ranges kept;       /* could be neither stored nor made letters */
+    uint64_t kept_again_ns;   /* when to try those once more */
     struct spool_stats stats; /* bytes, damaged, lost, floor */
 
     /* The writer's own. */
@@ -64,6 +65,7 @@ struct spool {
     uint64_t marks_sync_ns;       /* when they are to be, at the latest; 0: there are none */
     uint64_t inserted_ns;         /* last */
     uint64_t failed_ns;           /* last disk error; 0: none */
+    bool dir_safe;
 
     /* The reader's own. */
     struct spool_reader reader;

@@ -70,14 +70,14 @@ must_use bool spool_batch_parse(struct str payload, struct str *id, struct range
 struct spool_reader {
     bool (*read)(void *context, uint64_t offset, void *out, size_t bytes, size_t *got, struct err *err);
     void *context;
-    uint64_t size; /* of the file, as far as it is to be read */
+    uint64_t size;      /* of the file, as far as it is to be read */
     uint64_t spool, at; /* at: a multiple of 8 */
     struct strbuf window;
     uint64_t window_at;
 };
 void spool_reader_fini(struct spool_reader *reader);
 enum spool_found { SPOOL_FOUND, SPOOL_BAD, SPOOL_NO_MORE, SPOOL_READ_ERROR };
-/* FOUND: *record is valid until the next call. BAD: its offset and bytes are those of a range that holds no record; what
- * follows it, if anything, comes next. READ_ERROR: err says why. */
+/* FOUND: *record is valid until the next call. BAD: its offset and bytes are those of a range that holds no record;
+ * what follows it, if anything, comes next. READ_ERROR: err says why. */
 enum spool_found spool_reader_next(struct spool_reader *reader, struct spool_record *record, struct err *err);
 #endif

@@ -1,8 +1,8 @@
 /* spool_recover.c: what a start finds in the spool, and how it comes back.
  *
- * Segments are read once to learn what is not done; then they serve, and the reader brings the inserts back from disk as
- * far as the buffers have room, in the order of their sequences. It does the same with what came when the buffers were
- * full. Batches that were recorded are held until all their inserts are read.
+ * Segments are read once to learn what is not done; then they serve, and the reader brings the inserts back from disk
+ * as far as the buffers have room, in the order of their sequences. It does the same with what came when the buffers
+ * were full. Batches that were recorded are held until all their inserts are read.
  *
  * A range without a record is the torn end of the last commit, which nobody was told of, or damage: records of a later
  * commit follow it, or the segment says that it was complete. Sequences are given out without gaps, so the records
@@ -19,6 +19,7 @@
 
 #define FULL_AGAIN_NS (20 * NS_PER_MS) /* the buffers have no room: look again after */
 #define UNREAD_AGAIN_NS (10 * NS_PER_S)
+#define UNREAD_SEQUENCES (UINT64_C(1) << 32)
 enum { STEP_RECORDS = 1000, STEP_BYTES = 4 << 20, SHAPES_KEPT = 1000, COPY_BYTES = 1 << 20 };
 
 /* A range of a segment that holds no record. */
@@ -162,8 +163,8 @@ static void set_aside(struct scan *scan, const struct hole *hole)
     if (copied)
         spool->stats.damaged++;
     log_error("spool damaged: file=%s offset=%llu bytes=%llu inserts=%llu copy=%s%s%s", scan->path,
-              (unsigned long long)hole->offset, (unsigned long long)hole->bytes, (unsigned long long)hole->missing, name,
-              copied || before ? "" : " not_copied=", copied || before ? "" : err.text);
+              (unsigned long long)hole->offset, (unsigned long long)hole->bytes, (unsigned long long)hole->missing,
+              name, copied || before ? "" : " not_copied=", copied || before ? "" : err.text);
 }
 
 /* missing: what was in damaged ranges of all segments; those of a torn end count as done, nobody was told of them. */
@@ -203,7 +204,8 @@ static void scan_records(struct scan *scan)
     }
     spool_reader_fini(&reader);
     if (found == SPOOL_READ_ERROR) {
-        log_error("spool: a segment cannot be read to its end: file=%s code=%d %s", scan->path, (int)err.code, err.text);
+        log_error("spool: a segment cannot be read to its end: file=%s code=%d %s", scan->path, (int)err.code,
+                  err.text);
         scan->segment->unreadable = true;
     }
 }
@@ -244,6 +246,8 @@ static void scan_segment(struct spool *spool, uint64_t number, struct ranges *mi
     scan.segment->synced = scan.segment->bytes;
     spool->stats.bytes += scan.segment->bytes;
     spool->sequence_next = MAX(spool->sequence_next, scan.segment->first + scan.segment->count);
+    if (scan.segment->unreadable) /* it may hold more: no sequence is to be given out twice */
+        spool->sequence_next += UNREAD_SEQUENCES;
     spool->number_next = MAX(spool->number_next, number + 1);
     list_push_back(&spool->segments, &scan.segment->link);
 }
@@ -276,11 +280,13 @@ bool spool_scan(struct spool *spool, struct err *err)
 {
     struct fs_names names = { 0 };
     struct ranges missing = { 0 };
-    if (fs_exists(spool->options.fs, spool->dir)) {
-        if (!fs_list(spool->options.fs, spool->dir, &names, err))
-            return err_wrap(err, "recover %s", spool->dir);
+    struct err none = { 0 };
+    if (fs_list(spool->options.fs, spool->dir, &names, &none)) {
         scan_names(spool, &names, &missing);
         fs_names_fini(&names);
+    } else if (none.code != ERR_FILE_DOESNT_EXIST) { /* to begin a new one beside it would lose what is there */
+        *err = none;
+        return err_wrap(err, "recover the spool");
     }
     while (spool->id == 0)
         spool->id = rng_next(spool->options.rng);
@@ -366,8 +372,8 @@ void spool_start(struct spool *spool, struct buffers *buffers)
     LIST_EACH (node, &spool->segments)
         count_segment(spool, LIST_ENTRY(node, struct segment, link));
     trim_batches(spool);
-    spool->stats.floor =
-        list_empty(&spool->segments) ? spool->sequence_next : LIST_ENTRY(spool->segments.next, struct segment, link)->first;
+    spool->stats.floor = list_empty(&spool->segments) ? spool->sequence_next
+                                                      : LIST_ENTRY(spool->segments.next, struct segment, link)->first;
     ledger_move(spool->options.ledger, LEDGER_RECOVERED_SPOOL, LEDGER_PENDING, spool->stats.on_disk_only);
     ledger_move(spool->options.ledger, LEDGER_RECOVERED_SPOOL, LEDGER_LOST, spool->stats.lost);
     metric_series_add(metric_series1(METRIC_INSERTS_LOST, STR("damaged_spool")), spool->stats.lost);
@@ -489,8 +495,8 @@ static bool bring_back(struct spool *spool, struct segment *segment, const struc
     struct err err = { 0 };
     struct insert *insert = insert_of_record(spool, record, now_ns, &err);
     if (insert == NULL) {
-        log_error("spool: an insert stays in its segment: sequence=%llu code=%d %s", (unsigned long long)record->sequence,
-                  (int)err.code, err.text);
+        log_error("spool: an insert stays in its segment: sequence=%llu code=%d %s",
+                  (unsigned long long)record->sequence, (int)err.code, err.text);
         give_insert_up(spool, segment, record->sequence, now_ns);
         return true;
     }

@@ -6,8 +6,8 @@
  *        |-------spooled-----> park, publish: spool_put --> spooled (its writer) --> resumed: answer
  *        '-------SELECT------> insert_select.c: to the pool, then insert_rows: the same from publish on
  *
- * Where every insert is spooled, one that waits until it is stored goes through the spool too. When the buffers are full,
- * one that nobody waits for is spooled instead of refused.
+ * Where every insert is spooled, one that waits until it is stored goes through the spool too. When the buffers are
+ * full, one that nobody waits for is spooled instead of refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,9 +44,9 @@ static void count_ack(enum ack_level level)
 /* What differs from answer to answer; the rest comes with the preset. */
 static void answer_ok(struct request *request, enum ack_level level)
 {
-    static const enum reply_preset presets[] = { [ACK_BUFFERED] = REPLY_PRESET_BUFFERED,
-                                                 [ACK_SPOOLED] = REPLY_PRESET_SPOOLED,
-                                                 [ACK_STORED] = REPLY_PRESET_STORED };
+    static const enum reply_preset presets[] = {
+        [ACK_BUFFERED] = REPLY_PRESET_BUFFERED, [ACK_SPOOLED] = REPLY_PRESET_SPOOLED, [ACK_STORED] = REPLY_PRESET_STORED
+    };
     struct reply *reply = &request->reply;
     const struct request_verdict *verdict = &request->verdict;
     reply->status = 200;
@@ -106,9 +106,10 @@ static void insert_resumed(struct request *request)
     } else if (request->waits_for_spool) {
         answer_ok(request, ACK_SPOOLED);
     } else {
-        err_set(&err, ERR_TIMEOUT_EXCEEDED,
-                "The server stopped before this insert was stored: it is in the spool, and will be when the server starts "
-                "again");
+        err_set(
+            &err, ERR_TIMEOUT_EXCEEDED,
+            "The server stopped before this insert was stored: it is in the spool, and will be when the server starts "
+            "again");
         reply_header(&request->reply, "X-Sluice-Ack", ack_name(ACK_SPOOLED));
         (void)answer_error(request, &err);
     }
@@ -168,8 +169,9 @@ static void insert_publish(struct request *request)
         insert->claim = insert_claim;
         insert->done = insert_done;
     }
-    if (request->waits_for_spool || insert->shape->spooled ? put_spooled(gateway, insert, &err)
-                                                            : buffers_put(gateway->buffers, insert, insert->arrival_ns, &err))
+    if (request->waits_for_spool || insert->shape->spooled
+            ? put_spooled(gateway, insert, &err)
+            : buffers_put(gateway->buffers, insert, insert->arrival_ns, &err))
         return;
     insert_free(insert);
     put_error(&err);
@@ -236,7 +238,8 @@ static bool admission_check(struct request *request, const struct plan *plan, st
 {
     if (!may_write(request, plan, err))
         return false;
-    if ((plan->settings.wait || plan->settings.spooled) && request->home->parked_count >= request->gateway->config->http_waiters)
+    if ((plan->settings.wait || plan->settings.spooled) &&
+        request->home->parked_count >= request->gateway->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
     const struct format_settings *format = &plan->shape->format_settings;

@@ -76,7 +76,7 @@ struct runtime {
     size_t data_fds_count;
     uint16_t data_port, admin_port;
     atomic_bool hurry;
-    char *dlq_dir, *damaged_dir, *data_dir, *spool_dir;
+    char *dlq_dir, *damaged_dir, *data_dir;
 };
 
 static struct runtime *runtime_of(struct gateway *gateway)
@@ -331,8 +331,7 @@ static bool open_spool(struct runtime *runtime, struct err *err)
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .ledger = gateway->ledger,
-                                     .dir = runtime->spool_dir,
-                                     .damaged_dir = runtime->damaged_dir,
+                                     .data_dir = runtime->data_dir,
                                      .segment_bytes = config->spool_segment,
                                      .bytes_max = config->spool_bytes_max,
                                      .free_min = config->spool_free_min,
@@ -743,7 +742,6 @@ static void stop(struct runtime *runtime)
     free(runtime->data_dir);
     free(runtime->dlq_dir);
     free(runtime->damaged_dir);
-    free(runtime->spool_dir);
 }
 
 static char *below(struct str dir, const char *name)
@@ -780,7 +778,6 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     runtime->data_dir = below(config->data_dir, "");
     runtime->dlq_dir = below(config->data_dir, "/dlq");
     runtime->damaged_dir = below(config->data_dir, "/damaged");
-    runtime->spool_dir = below(config->data_dir, "/spool");
     set_names(gateway, config);
     gauges_start(gateway);
     note_reload(gateway, true);

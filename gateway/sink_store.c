@@ -82,11 +82,10 @@ static void add_member(struct work *work, const struct shape *shape, struct inse
                        const struct rows_report *report)
 {
     struct table_member *member = &work->members[work->members_count];
-    *member =
-        (struct table_member){ .row_first = row_first,
-                               .rows = (size_t)report->rows,
-                               .spool_sequence = insert->spool_sequence,
-                               .differs = report->used_volatile };
+    *member = (struct table_member){ .row_first = row_first,
+                                     .rows = (size_t)report->rows,
+                                     .spool_sequence = insert->spool_sequence,
+                                     .differs = report->used_volatile };
     work->inserts[work->members_count++] = insert;
     if (!shape->deduplicate)
         return;

@@ -48,7 +48,7 @@ struct part_meta {
     unsigned flush_index, flush_count; /* index from 0 */
     struct part_token *tokens;         /* owned */
     size_t tokens_count;
-    uint64_t spool_id; /* of the spool that numbered them */
+    uint64_t spool_id;     /* of the spool that numbered them */
     struct ranges spooled; /* inserts whose rows are here, as that spool numbers them; owned */
 };
 /* The same as the footer's values: sluice.part and sluice.flush are JSON, tokens and contents base64 of 16-byte hashes,

@@ -45,8 +45,8 @@ bool store_has_database(struct store *store, struct str database);
 void store_tables(struct store *store, struct str database, struct table ***tables, size_t *count);
 void store_databases(struct store *store, struct arena *arena, struct str **names, size_t *count);
 
-/* The id of the spool whose sequences table_member gives, and the least that it may still bring back: parts name inserts
- * from there on. A start asks which of them are stored already. */
+/* The id of the spool whose sequences table_member gives, and the least that it may still bring back: parts name
+ * inserts from there on. A start asks which of them are stored already. */
 void store_set_spool(struct store *store, uint64_t id, uint64_t floor);
 void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges *sequences);
 

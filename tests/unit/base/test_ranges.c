@@ -60,10 +60,10 @@ static void the_largest_numbers_fit(void **state)
 static void bytes_that_are_no_set_are_refused(void **state)
 {
     static const struct str bad[] = {
-        STR(""),                 /* no number of runs */
-        STR("\x01\x05"),         /* no length */
+        STR(""),                     /* no number of runs */
+        STR("\x01\x05"),             /* no length */
         STR("\x02\x05\x00\x01\x00"), /* two runs that touch */
-        STR("\x01\x05\x00\x00"), /* more than there should be */
+        STR("\x01\x05\x00\x00"),     /* more than there should be */
         STR("\xff\xff\xff\xff\x0f"),
         STR("\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x01"), /* beyond 64 bits */
     };

@@ -29,7 +29,9 @@ static void what_is_cut_short_or_too_large_is_refused(void **state)
         struct str rest = bad[i];
         assert_false(varint_take(&rest, &number));
     }
-    struct str rest = STR("\x03" "ab"), text;
+    struct str rest = STR("\x03"
+                          "ab"),
+               text;
     assert_false(varint_take_text(&rest, &text));
 }
 

@@ -100,9 +100,8 @@ static void metadata_reads_back(void **state)
     assert_memory_equal(back.spooled.items, meta.spooled.items, 2 * sizeof(struct range));
     part_meta_fini(&back);
     for (size_t len = 0; len < text.part.len; len++) /* no prefix passes for the whole */
-        assert_false(
-            part_meta_parse(guarded_str(str_make(text.part.data, len)), STR_EMPTY, STR_EMPTY, STR_EMPTY, STR_EMPTY,
-                            &back, &err));
+        assert_false(part_meta_parse(guarded_str(str_make(text.part.data, len)), STR_EMPTY, STR_EMPTY, STR_EMPTY,
+                                     STR_EMPTY, &back, &err));
     for (size_t len = 1; len < text.spool.len; len++)
         assert_false(part_meta_parse(guarded_str(strbuf_view(&text.part)), STR_EMPTY, STR_EMPTY, STR_EMPTY,
                                      guarded_str(str_make(text.spool.data, len)), &back, &err));
