@@ -210,7 +210,7 @@ static enum spool_found skip_bad(struct spool_reader *reader, struct spool_recor
     bool sound = false, end = false;
     struct spool_record next;
     do {
-        at += ALIGN;
+        at = MIN(at + ALIGN, reader->size);
         if (!find_magic(reader, &at, &end, err) || (!end && !look_at_record(reader, at, &next, &sound, err)))
             return SPOOL_READ_ERROR;
     } while (!sound && !end);

@@ -24,6 +24,7 @@ struct pool;
 struct running;
 struct sessions;
 struct spool;
+struct sink;
 struct sql_source;
 struct store;
 
@@ -44,6 +45,7 @@ struct gateway {
     struct ledger *ledger;
     struct buffers *buffers;
     struct spool *spool;
+    struct sink *sink;
     struct dlq *dlq;
     struct pool *pool;
     struct sessions *sessions;

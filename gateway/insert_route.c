@@ -152,8 +152,7 @@ static bool put_spooled(struct gateway *gateway, struct insert *insert, struct e
         buffers_release(gateway->buffers, insert);
         return false;
     }
-    return err->code == ERR_MEMORY_LIMIT_EXCEEDED && insert->spooled != NULL &&
-           spool_put(gateway->spool, insert, false, err);
+    return err->code != ERR_ABORTED && insert->spooled != NULL && spool_put(gateway->spool, insert, false, err);
 }
 
 static void insert_publish(struct request *request)
@@ -297,7 +296,7 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
     if (plan->settings.wait || plan->settings.spooled)
         return insert_park(request, insert, !plan->settings.wait);
     if (!buffers_put(request->gateway->buffers, insert, insert->arrival_ns, &err)) {
-        if (err.code == ERR_MEMORY_LIMIT_EXCEEDED && plan->settings.spool != SPOOL_OFF)
+        if (err.code != ERR_ABORTED && plan->settings.spool != SPOOL_OFF) /* no room for it */
             return insert_park(request, insert, true);
         insert_free(insert);
         put_error(&err);
