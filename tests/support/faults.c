@@ -13,8 +13,9 @@ int fsync(int fd)
 {
     int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
     const char *ms = getenv("FAULT_SYNC_MS");
-    if (ms != NULL)
-        usleep((useconds_t)strtoul(ms, NULL, 10) * 1000);
+    unsigned long more = ms == NULL ? 0 : strtoul(ms, NULL, 10);
+    const struct timespec pause = { (time_t)(more / 1000), (long)(more % 1000) * 1000000 };
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL); /* the slow disk itself */
     return real(fd);
 }
 
