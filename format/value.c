@@ -2,6 +2,7 @@
 #include "format/value.h"
 
 #include "base/must.h"
+#include "format/bfloat.h"
 #include "format/sql_types.h"
 #include "format/text_date.h"
 #include "format/text_number.h"
@@ -60,9 +61,12 @@ static enum value_class class_of(const struct type *type)
     case TYPE_INT64:
     case TYPE_DATE32:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
     case TYPE_ENUM8:
     case TYPE_ENUM16:
         return VALUE_INT;
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         return VALUE_REAL;
@@ -84,6 +88,21 @@ static enum value_class class_of(const struct type *type)
     }
 }
 
+static double float_of_cell(const struct column *c, size_t row)
+{
+    float narrow;
+    double wide;
+    const void *cell = column_cell(c, row);
+    if (c->type->kind == TYPE_BFLOAT16)
+        return (double)bfloat_load(cell);
+    if (c->type->kind == TYPE_FLOAT32) {
+        memcpy(&narrow, cell, sizeof narrow);
+        return (double)narrow;
+    }
+    memcpy(&wide, cell, sizeof wide);
+    return wide;
+}
+
 struct value value_load(const struct column *c, size_t row)
 {
     struct value v = { .class = column_is_null(c, row) ? VALUE_NULL : class_of(c->type), .type = c->type };
@@ -98,13 +117,7 @@ struct value value_load(const struct column *c, size_t row)
         break;
     }
     case VALUE_REAL:
-        if (c->width == sizeof(double)) {
-            memcpy(&v.d, column_cell(c, row), sizeof(double));
-        } else {
-            float f;
-            memcpy(&f, column_cell(c, row), sizeof(f));
-            v.d = (double)f;
-        }
+        v.d = float_of_cell(c, row);
         break;
     case VALUE_WIDE:
         v.wide = sql_wide_of_cell(column_cell(c, row), c->type);
@@ -125,11 +138,11 @@ struct value value_load(const struct column *c, size_t row)
 void value_push(const struct value *v, struct column *c)
 {
     must(v->class == class_of(c->type) && v->class != VALUE_NULL);
-    float f;
+    uint8_t cell[sizeof(double)] __attribute__((aligned(8)));
     switch (v->class) {
     case VALUE_REAL:
-        f = (float)v->d;
-        column_push_fixed(c, c->width == sizeof(double) ? (const void *)&v->d : (const void *)&f);
+        number_store_float(c->type->kind, v->d, cell);
+        column_push_fixed(c, cell);
         return;
     case VALUE_TEXT:
         if (c->type->kind == TYPE_STRING || c->type->kind == TYPE_FIXED_STRING)

@@ -45,29 +45,6 @@ static bool read_integer(struct text_reader *r, struct column *c)
     return true;
 }
 
-/* As much of the text as is a number; what follows is the caller's to judge. */
-static bool read_float(struct text_reader *r, struct column *c)
-{
-    static const char *const words[] = { "inf", "nan" };
-    uint8_t cell[8] __attribute__((aligned(8)));
-    const char *p = r->at, *next;
-    p += p < r->end && (*p == '-' || *p == '+');
-    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
-        if (r->end - p >= 3 && strncasecmp(p, words[i], 3) == 0) {
-            if (!number_read_float(r, c->type->kind, cell))
-                return false;
-            column_push_fixed(c, cell);
-            return true;
-        }
-    double wide = number_double(r->at, r->end, &next);
-    float narrow = c->width == 4 ? number_float(r->at, r->end, &next) : 0;
-    if (next == r->at)
-        return text_fail_at(r, ERR_CANNOT_PARSE_NUMBER, r->at, 40, "Cannot read floating point value here: '%s'");
-    r->at = next;
-    column_push_fixed(c, c->width == 4 ? (const void *)&narrow : (const void *)&wide);
-    return true;
-}
-
 static bool from_text(struct text_reader *r, struct str text, struct column *c)
 {
     struct text_reader inner = *r;
@@ -75,9 +52,8 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
     enum type_kind kind = c->type->kind;
     inner.at = text.data;
     inner.end = text.data + text.len;
-    bool ok = type_is_integer(c->type)                       ? read_integer(&inner, c)
-              : kind == TYPE_FLOAT32 || kind == TYPE_FLOAT64 ? read_float(&inner, c)
-                                                             : text_read_whole(&inner, c);
+    inner.cut_out = true;
+    bool ok = type_is_integer(c->type) ? read_integer(&inner, c) : text_read_whole(&inner, c);
     r->scratch = inner.scratch;
     r->field = inner.field;
     bool left = ok ? !text_eof(&inner) : r->err->code == ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE;
@@ -188,9 +164,9 @@ static void push_integer(const struct value *v, struct column *c)
 
 static void push_float(const struct value *v, struct column *c)
 {
-    double wide = value_double(v);
-    float narrow = (float)wide;
-    column_push_fixed(c, c->width == 4 ? (const void *)&narrow : (const void *)&wide);
+    uint8_t cell[8] __attribute__((aligned(8)));
+    number_store_float(c->type->kind, value_double(v), cell);
+    column_push_fixed(c, cell);
 }
 
 /* Numbers up to 65535 are days, larger ones seconds. */
@@ -253,6 +229,39 @@ static bool push_datetime(struct text_reader *r, const struct value *v, struct c
     return true;
 }
 
+/* The limits are 999:59:59 to both sides; that what is below them stays in a Time is the engine's. */
+static int64_t clock_seconds(const struct text_reader *r, const struct value *v, bool wide)
+{
+    enum { CLOCK_MAX = 3599999 };
+    int64_t seconds = value_integer(v, true);
+    if (is_day(v->type))
+        return 0;
+    if (v->type->kind == TYPE_DATETIME) {
+        int64_t wall = seconds + timezone_offset(r->session, seconds);
+        return wall - (wall / DAY - (wall % DAY < 0)) * DAY;
+    }
+    if (v->class == VALUE_UINT && v->type->kind != TYPE_BOOL && seconds < 0)
+        return wide ? CLOCK_MAX : seconds;
+    return seconds > CLOCK_MAX ? CLOCK_MAX : seconds < -CLOCK_MAX && wide ? -CLOCK_MAX : seconds;
+}
+
+static bool push_time(struct text_reader *r, const struct value *v, struct column *c)
+{
+    bool wide = c->type->kind == TYPE_TIME64, is_float = v->class == VALUE_REAL;
+    int64_t unit = (int64_t)number_pow10[c->type->precision];
+    if (wide && is_float && isnan(v->d))
+        return text_fail(r, ERR_DECIMAL_OVERFLOW, "Time64 convert overflow. Cannot convert infinity or NaN to decimal");
+    struct value value = *v;
+    if (is_float && v->d >= 0x1p63) /* a Time gets nothing of it */
+        value = value_int(type_of_kind(TYPE_INT64), wide ? INT64_MAX : 0);
+    int64_t seconds = clock_seconds(r, &value, wide || is_float), ticks = seconds * unit;
+    int32_t narrow = (int32_t)seconds;
+    if (value.class == VALUE_REAL && seconds == (int64_t)value.d)
+        ticks = (int64_t)(value.d * (double)unit);
+    column_push_fixed(c, wide ? (const void *)&ticks : (const void *)&narrow);
+    return true;
+}
+
 static bool push_enum(struct text_reader *r, const struct value *v, struct column *c)
 {
     int64_t number = value_integer(v, true);
@@ -289,6 +298,7 @@ static bool from_number(struct text_reader *r, const struct value *v, struct col
 {
     uint8_t flag = value_double(v) != 0;
     switch (c->type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         push_float(v, c);
@@ -316,6 +326,9 @@ static bool from_number(struct text_reader *r, const struct value *v, struct col
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
         return push_datetime(r, v, c);
+    case TYPE_TIME:
+    case TYPE_TIME64:
+        return push_time(r, v, c);
     case TYPE_ENUM8:
     case TYPE_ENUM16:
         return push_enum(r, v, c);
@@ -345,7 +358,7 @@ bool value_convert(struct text_reader *r, const struct value *v, struct column *
     must(v->class != VALUE_NULL && v->class != VALUE_CELL);
     if (kind == TYPE_STRING || kind == TYPE_FIXED_STRING)
         return from_text(r, v->s, c);
-    if (value_is_number(v) || is_day(v->type) || kind == TYPE_DATETIME)
+    if (value_is_number(v) || is_day(v->type) || kind == TYPE_DATETIME || kind == TYPE_TIME)
         return from_number(r, v, c);
     return from_printed(r, v, c);
 }

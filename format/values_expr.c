@@ -55,6 +55,8 @@ static bool takes_whole_numbers_only(const struct type *type)
     case TYPE_DATE32:
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
     case TYPE_ENUM8:
     case TYPE_ENUM16:
     case TYPE_UUID:
@@ -102,10 +104,11 @@ static bool convert_alone(struct evaluation *v, struct column *c, struct value *
 {
     bool number = value_is_number(value), plain = number && value->type->kind != TYPE_BOOL;
     bool address = c->type->kind == TYPE_UUID || c->type->kind == TYPE_IPV6;
+    bool clock = c->type->kind == TYPE_TIME || c->type->kind == TYPE_TIME64;
+    bool whole = number && value->class != VALUE_REAL && (plain || clock);
     if (plain && !holds(value, c))
         *value = value_null();
-    else if ((number || value_is_time(value)) && takes_whole_numbers_only(c->type) &&
-             (!plain || value->class == VALUE_REAL || address))
+    else if ((number || value_is_time(value)) && takes_whole_numbers_only(c->type) && (!whole || address))
         return text_fail(v->r, ERR_TYPE_MISMATCH, "Type mismatch in IN or VALUES section. Expected: " STR_FMT,
                          STR_ARG(c->type->text));
     if (value->class == VALUE_NULL && !c->type->nullable)

@@ -15,6 +15,8 @@
 #include "storage/collapse.h"
 #include "storage/partition.h"
 
+struct ttl;
+
 struct table_settings {                                   /* ClickHouse's names; docs: `sluice` page "Table settings" */
     uint64_t non_replicated_deduplication_window;         /* 10000 */
     uint64_t non_replicated_deduplication_window_seconds; /* 3600 */
@@ -29,7 +31,9 @@ struct table_settings {                                   /* ClickHouse's names;
     uint64_t max_parts_to_merge_at_once;                   /* 100 */
     uint64_t max_delay_to_insert, min_delay_to_insert_ms;  /* 1 s, 10 ms */
     uint64_t max_avg_part_size_for_too_many_parts;         /* 1 GiB */
-    uint64_t max_bytes;                                    /* sluice: 0 = no cap */
+    uint64_t max_bytes;                                    /* sluice: 0 = no cap; else the oldest parts go */
+    uint64_t merge_with_ttl_timeout;                       /* 14400 s: a part is not rewritten for its TTL before */
+    bool ttl_only_drop_parts;                              /* rows go with their whole part only */
     enum parquet_profile profile;                          /* sluice: 'lake' | 'native' */
     enum parquet_codec codec;                              /* sluice: 'zstd' | 'lz4' | 'none' */
 };
@@ -59,6 +63,7 @@ struct table_def {
     size_t settings_given_count;
     unsigned next_field_id; /* of the next column that is added */
     struct table_settings settings;
+    const struct ttl *ttl; /* NULL without */
     char uuid[37];
 };
 void table_def_free(struct table_def *def);
@@ -67,6 +72,8 @@ void table_def_free(struct table_def *def);
  * statement names none. Errors: SYNTAX_ERROR, UNKNOWN_TYPE, UNKNOWN_STORAGE, NOT_IMPLEMENTED, UNKNOWN_SETTING, ... */
 must_use bool table_def_parse(struct str text, struct str database, struct table_def **def, bool *if_not_exists,
                               bool *or_replace, struct err *err);
+/* "a Int32, b String DEFAULT 'x'", the columns of a table function. One reference. Errors: as of a CREATE TABLE. */
+must_use bool table_structure_parse(struct str text, struct schema **schema, struct err *err);
 /* The canonical CREATE TABLE, as SHOW CREATE TABLE gives it (with_uuid: as _sluice/table.sql keeps it). */
 void table_def_print(const struct table_def *def, bool with_uuid, struct strbuf *out);
 /* The same on one line (system.tables.create_table_query), and what follows ENGINE = (engine_full). */

@@ -35,7 +35,8 @@ struct sql_session {
     struct store *store;
     const struct sql_source *sources;
     size_t sources_count;
-    struct str database; /* current */
+    const struct block *input; /* what input() reads; NULL: nothing */
+    struct str database;       /* current */
     struct str user, query_id, version, display_name;
     int64_t wall_ns;                   /* now() */
     const struct insert_param *params; /* param_* */
@@ -63,5 +64,9 @@ struct sql_result {
 /* Runs one statement that only reads. On true the result is the caller's: sql_result_fini. Errors: SYNTAX_ERROR,
  * UNKNOWN_TABLE, UNKNOWN_IDENTIFIER, UNKNOWN_FUNCTION, MEMORY_LIMIT_EXCEEDED, TIMEOUT_EXCEEDED, ... */
 must_use bool sql_run(const struct sql_session *session, struct str query, struct sql_result *result, struct err *err);
+/* The ClickHouse type of an expression over these columns (those without a type do not count). In arena. Errors: those
+ * of a SELECT of it. */
+must_use bool sql_expression_type(struct str text, const struct schema_column *columns, size_t count,
+                                  struct arena *arena, const struct type **type, struct err *err);
 void sql_result_fini(struct sql_result *result);
 #endif
