@@ -67,7 +67,7 @@ struct runtime {
     struct sink *sink;
     struct flusher *flusher;
     struct sql_source *sources;
-    struct loop *flushers, *mergers, *keepers;
+    struct loop *flushers, *mergers, *keepers, *publishers;
     struct server *servers[NET_SOCKETS_MAX], *admin;
     _Atomic size_t servers_count; /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -173,6 +173,11 @@ static uint64_t flush_step(void *context, uint64_t now_ns)
 static uint64_t merge_step(void *context, uint64_t now_ns)
 {
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t publish_step(void *context, uint64_t now_ns)
+{
+    return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
 }
 
 static uint64_t keep_step(void *context, uint64_t now_ns)
@@ -339,6 +344,7 @@ static void start_workers(struct runtime *runtime)
     runtime->flushers = loop_start("flush", (size_t)config->flush_threads, gateway->clock, flush_step, runtime);
     runtime->mergers = loop_start("merge", (size_t)config->merge_threads, gateway->clock, merge_step, runtime);
     runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
+    runtime->publishers = loop_start("publish", 1, gateway->clock, publish_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -625,6 +631,9 @@ static void stop(struct runtime *runtime)
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
+    loop_free(runtime->publishers);
+    if (gateway->store != NULL) /* what was flushed last */
+        (void)store_publish_step(gateway->store, clock_mono_ns(gateway->clock), true);
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);

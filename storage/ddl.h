@@ -15,6 +15,8 @@
 #include "storage/collapse.h"
 #include "storage/partition.h"
 
+enum invalid_utf8 { INVALID_UTF8_KEEP, INVALID_UTF8_REPLACE, INVALID_UTF8_REJECT };
+
 struct table_settings {                                   /* ClickHouse's names; docs: `sluice` page "Table settings" */
     uint64_t non_replicated_deduplication_window;         /* 10000 */
     uint64_t non_replicated_deduplication_window_seconds; /* 3600 */
@@ -30,6 +32,13 @@ struct table_settings {                                   /* ClickHouse's names;
     uint64_t max_delay_to_insert, min_delay_to_insert_ms;  /* 1 s, 10 ms */
     uint64_t max_avg_part_size_for_too_many_parts;         /* 1 GiB */
     uint64_t max_bytes;                                    /* sluice: 0 = no cap */
+    bool publish;                                          /* sluice: publish = 'delta' */
+    uint64_t publish_interval_s;                           /* 10 */
+    uint64_t publish_file_retention_s;                     /* 86400: removed files stay for readers of older versions */
+    uint64_t publish_log_retention_s;                      /* 604800 */
+    uint64_t publish_checkpoint_interval;                  /* 50 versions */
+    bool invalid_utf8_given;                               /* else it follows from publish */
+    enum invalid_utf8 invalid_utf8;                        /* sluice: 'keep' | 'replace' | 'reject' */
     enum parquet_profile profile;                          /* sluice: 'lake' | 'native' */
     enum parquet_codec codec;                              /* sluice: 'zstd' | 'lz4' | 'none' */
 };

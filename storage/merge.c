@@ -9,6 +9,8 @@
  * Summing table's output goes through its rule, which keeps an account of what it changes. */
 #include "storage/merge.h"
 
+#include "storage/delta_schema.h"
+
 #include <stdlib.h>
 
 #include "base/crash_points.h"
@@ -311,6 +313,7 @@ static bool open_writer(struct merger *m, struct part_name *name, struct err *er
     }
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
+                                       .text_is_bytes = delta_text_is_binary(&def->settings),
                                        .level = name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,

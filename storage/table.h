@@ -75,6 +75,9 @@ void table_parts(struct table *table, struct table_part_info **parts, size_t *co
 
 struct table_stats {
     uint64_t rows, bytes, parts_active, parts_old, parts_partition_max, tokens;
+    int64_t delta_version; /* -1: nothing is published */
+    uint64_t parts_unpublished;
+    bool delta_stopped; /* its log is not ours, or damaged */
 };
 void table_get_stats(struct table *table, struct table_stats *stats);
 #endif

@@ -9,6 +9,7 @@
 #include "base/metric.h"
 #include "base/strbuf.h"
 #include "base/sync.h"
+#include "storage/delta_log.h"
 #include "storage/merge.h"
 #include "storage/part_write.h"
 #include "storage/table.h"
@@ -27,6 +28,21 @@ struct table_env {
     uint64_t damaged;       /* atomic: files set aside */
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
+};
+
+/* What publication to the Delta log keeps. Only one thread publishes; what others look at is guarded by the table's
+ * lock. */
+struct publication {
+    struct delta_log *log; /* NULL: to be opened */
+    bool doubtful;         /* the last commit may have failed half-way */
+    unsigned failures;
+    uint64_t due_mono_ns;
+    /* guarded by lock */
+    bool known, stopped; /* the parts' marks hold; for good, see why */
+    uint64_t changes;    /* of parts and definitions, ever */
+    uint64_t changes_published;
+    int64_t version;
+    struct err why;
 };
 
 /* Block numbers of a commit that is not decided. Merges stay below the lowest. */
@@ -81,6 +97,8 @@ struct table {
     int merge_cancel;                 /* atomic: an exclusive change waits for merges */
     const struct part_set *looked_at; /* only compared: in this set no merge was worth it ... */
     uint64_t look_again_ns;           /* ... and will not be before this */
+
+    struct publication publication;
 
     struct tokens *tokens;
     /* tokens.log, by whoever holds log_busy */
@@ -151,6 +169,12 @@ bool table_merge_step(struct table *table, uint64_t now_ns, uint64_t *again_ns);
 /* Merges of OPTIMIZE: until one part is left in each partition (final), or one merge each. partition_id empty: all. */
 must_use bool table_optimize(struct table *table, struct str partition_id, bool final, struct err *err);
 uint64_t table_clean_step(struct table *table, uint64_t now_ns);
+/* ---- publication, in table_publish.c ---- */
+/* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */
+uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
+/* Whether the log still needs the file of an old part; needs lock. */
+bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
+
 /* Cuts off all parts (partition_id empty) or those of a partition; only within an exclusive section. */
 must_use bool table_cut(struct table *table, struct str partition_id, struct err *err);
 #endif
