@@ -20,6 +20,7 @@
     X("table.renamed")     /* a table's directory has its new name, not synced */ \
     X("table.dropped")     /* a table under its temporary name, not yet removed */ \
     X("table.cut")         /* parts are cut off in tokens.log, still on disk */ \
+    X("table.gone")        /* single parts are gone by tokens.log, still on disk */ \
     X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
     X("durable.committed") /* fs_write_durably: renamed and synced */ \

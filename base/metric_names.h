@@ -70,6 +70,8 @@
     X(DELTA_STOPPED, "sluice_delta_stopped", gauge, "table", "1: somebody else wrote to the table's Delta log, or it is damaged; publication stopped.") \
     X(DELTA_COMMITS, "sluice_delta_commits_total", counter, "operation", "Versions written to Delta logs.") \
     X(DELTA_FAILURES, "sluice_delta_failures_total", counter, "", "Publications that failed, to be tried again.") \
+    X(PARTS_REMOVED, "sluice_parts_removed_total", counter, "reason", "Active parts that left their table: ttl, max_bytes, dropped, detached, damaged.") \
+    X(ROWS_REMOVED, "sluice_rows_removed_total", counter, "reason", "Rows that left with such parts, or that a merge found over their time (ttl).") \
     X(MERGES_RUNNING, "sluice_merges_running", gauge, "", "Merges at work.") \
     X(MERGES, "sluice_merges_total", counter, "outcome", "Merges finished.") \
     X(MERGE_DURATION, "sluice_merge_duration_seconds", histogram, "", "Time of one merge.") \

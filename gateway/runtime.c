@@ -283,7 +283,8 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
-                                     .merge_threads = runtime->config->merge_threads };
+                                     .merge_threads = runtime->config->merge_threads,
+                                     .bytes_max = runtime->config->storage_max_bytes };
     uint64_t from_ns = clock_mono_ns(gateway->clock);
     if (!store_open(&options, &gateway->store, &why, err)) {
         if (why == STORE_OPEN_LOCKED)

@@ -113,6 +113,8 @@ static bool alter(struct table_spec *spec, const struct alter_command *command, 
         spec->ttl_text = command->text;
         return true;
     case ALTER_REMOVE_TTL:
+        if (spec->ttl_text.len == 0)
+            return err_set(err, ERR_BAD_ARGUMENTS, "Table doesn't have any table TTL expression, cannot remove.");
         spec->ttl_text = STR_EMPTY;
         return true;
     case ALTER_MODIFY_COMMENT:

@@ -9,6 +9,7 @@
 #include "storage/delta_schema.h"
 #include "storage/expr_text.h"
 #include "storage/sql.h"
+#include "storage/ttl.h"
 
 struct builder {
     const struct table_spec *spec;
@@ -448,8 +449,8 @@ static bool build_partition(struct builder *b)
 
 /* ---- the rest ---- */
 
-/* Each expression of a TTL has to name columns that exist, at least one. */
-static bool check_ttl(struct builder *b, struct str ttl)
+/* Each expression of a column's TTL has to name columns that exist, at least one. */
+static bool check_column_ttl(struct builder *b, struct str ttl)
 {
     struct lexer lexer;
     lexer_init(&lexer, ttl);
@@ -474,10 +475,10 @@ static bool check_ttl(struct builder *b, struct str ttl)
 static bool build_ttl(struct builder *b)
 {
     b->def->ttl_text = dup(b, b->spec->ttl_text);
-    if (b->def->ttl_text.len > 0 && !check_ttl(b, b->def->ttl_text))
+    if (b->def->ttl_text.len > 0 && !ttl_parse(b->def->ttl_text, b->def->stored, b->arena, &b->def->ttl, b->err))
         return false;
     for (size_t i = 0; i < b->schema->columns_count; i++)
-        if (b->schema->columns[i].ttl_text.len > 0 && !check_ttl(b, b->schema->columns[i].ttl_text))
+        if (b->schema->columns[i].ttl_text.len > 0 && !check_column_ttl(b, b->schema->columns[i].ttl_text))
             return false;
     return true;
 }

@@ -235,16 +235,6 @@ static bool add_bound(struct strbuf *out, const struct table_def *def, const str
 
 /* ---- a part ---- */
 
-/* Index of the column in the file, or -1 where it was added later. */
-static int column_in_file(const struct parquet_file *file, unsigned field_id)
-{
-    const struct schema *schema = parquet_schema(file);
-    for (size_t i = 0; i < schema->columns_count; i++)
-        if (schema->columns[i].field_id == field_id)
-            return (int)i;
-    return -1;
-}
-
 static bool is_in_order(const struct table_def *def, size_t column)
 {
     for (size_t i = 0; i < def->order_columns_count; i++)
@@ -287,19 +277,19 @@ static void add_column(struct objects *objects, const struct table_def *def, con
     strbuf_fini(&max);
 }
 
-void delta_stats_print(const struct table_def *def, const struct parquet_file *file, struct strbuf *out)
+void delta_stats_print(const struct table_def *def, const struct part *part, struct strbuf *out)
 {
     struct objects objects = { 0 };
     size_t taken = 0;
     for (size_t i = 0; i < def->stored->columns_count; i++) {
         const struct schema_column *column = &def->stored->columns[i];
-        int at = column_in_file(file, column->field_id);
+        int at = part_column(part, column);
         if (at < 0 || column->type->children_count > 0 || (taken >= COLUMNS_MAX && !is_in_order(def, i)))
             continue;
         taken++;
-        add_column(&objects, def, file, (size_t)at, column->name);
+        add_column(&objects, def, part->file, (size_t)at, column->name);
     }
-    strbuf_addf(out, "{\"numRecords\":%llu,\"minValues\":{", (unsigned long long)parquet_rows(file));
+    strbuf_addf(out, "{\"numRecords\":%llu,\"minValues\":{", (unsigned long long)part->rows);
     strbuf_add(out, strbuf_view(&objects.min));
     strbuf_add_text(out, "},\"maxValues\":{");
     strbuf_add(out, strbuf_view(&objects.max));
@@ -311,16 +301,16 @@ void delta_stats_print(const struct table_def *def, const struct parquet_file *f
     strbuf_fini(&objects.nulls);
 }
 
-bool delta_partition_value(const struct table_def *def, int column, const struct parquet_file *file, struct strbuf *out,
+bool delta_partition_value(const struct table_def *def, int column, const struct part *part, struct strbuf *out,
                            bool *null, struct err *err)
 {
     struct bounds bounds;
-    int at = column_in_file(file, def->stored->columns[column].field_id);
+    int at = part_column(part, &def->stored->columns[column]);
     if (at < 0)
         return err_set(err, ERR_CORRUPTED_DATA, "a part lacks a column of the partition key");
-    bounds_init(&bounds, file, (size_t)at);
+    bounds_init(&bounds, part->file, (size_t)at);
     bool known = bounds.min.rows == 1, ok = true;
-    *null = bounds.nulls_known && bounds.nulls == parquet_rows(file);
+    *null = bounds.nulls_known && bounds.nulls == part->rows;
     if (known && bounds.type.kind == TYPE_DATETIME)
         ok = add_time(out, &bounds.min, 6, false);
     else if (known)

@@ -154,6 +154,7 @@ static bool take_meta(struct part *part, struct err *err)
     part->row_groups = parquet_row_groups(part->file);
     part->row_hash_sum = meta.row_hash_sum;
     part->created_wall_ns = meta.created_wall_ns;
+    part->newest_wall_ns = meta.newest_wall_ns;
     part->schema_version = meta.schema_version;
     part->flush_id = meta.flush_id;
     part->flush_index = meta.flush_index;
@@ -229,6 +230,21 @@ void part_unref(struct part *part)
     free(part->tokens);
     free(part->path);
     free(part);
+}
+
+int part_column(const struct part *part, const struct schema_column *column)
+{
+    const struct schema *own = parquet_schema(part->file);
+    for (size_t i = 0; i < own->columns_count; i++)
+        if (own->columns[i].field_id == column->field_id)
+            return (int)i;
+    return -1;
+}
+
+void part_engine_name(const char *partition_id, const struct part_name *name, struct strbuf *out)
+{
+    strbuf_addf(out, "%s_%llu_%llu_%u", partition_id, (unsigned long long)name->first, (unsigned long long)name->last,
+                name->level);
 }
 
 uint64_t part_data_bytes(const struct part *part)

@@ -67,7 +67,10 @@ void part_meta_print(const struct part_meta *meta, struct part_meta_text *text)
     strbuf_addf(out, ",\"schema_version\":%u,\"rows\":%llu,\"row_hash_sum\":", meta->schema_version,
                 (unsigned long long)meta->rows);
     add_hash(out, meta->row_hash_sum);
-    strbuf_addf(out, ",\"created_ns\":%lld}", (long long)meta->created_wall_ns);
+    strbuf_addf(out, ",\"created_ns\":%lld", (long long)meta->created_wall_ns);
+    if (meta->newest_wall_ns != meta->created_wall_ns)
+        strbuf_addf(out, ",\"newest_ns\":%lld", (long long)meta->newest_wall_ns);
+    strbuf_add_char(out, '}');
     if (meta->flush_count > 0) {
         strbuf_add_text(&text->flush, "{\"id\":");
         add_hash(&text->flush, meta->flush_id);
@@ -280,6 +283,10 @@ static bool read_part(const struct fields *fields, struct part_meta *meta)
         !field_unsigned(fields, "schema_version", &meta->schema_version) || !field_u64(fields, "rows", &meta->rows) ||
         !field_hash(fields, "row_hash_sum", &meta->row_hash_sum) || created == NULL ||
         !str_to_i64(strbuf_view(&created->text), &meta->created_wall_ns))
+        return false;
+    const struct field *newest = field_find(fields, "newest_ns", false);
+    meta->newest_wall_ns = meta->created_wall_ns;
+    if (newest != NULL && !str_to_i64(strbuf_view(&newest->text), &meta->newest_wall_ns))
         return false;
     meta->name.level = level;
     return meta->name.first >= 1 && meta->name.first <= meta->name.last;

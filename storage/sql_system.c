@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "format/lexer.h"
+#include "format/sql_types.h"
 #include "storage/ddl.h"
+#include "storage/part_log.h"
 #include "storage/sql_run.h"
-#include "storage/sql_types.h"
 
 /* ---- filling columns by name ---- */
 
@@ -229,18 +230,11 @@ static bool fill_columns(void *context, struct block *block, struct err *err)
     return true;
 }
 
-/* A part's name as the engine would give it: partition, blocks, level. */
-static void part_engine_name(const struct part *part, struct strbuf *out)
-{
-    strbuf_addf(out, "%s_%llu_%llu_%u", part->partition.id, (unsigned long long)part->name.first,
-                (unsigned long long)part->name.last, part->name.level);
-}
-
 static void add_part(struct row *row, const struct table_def *def, const struct table_part_info *info)
 {
     const struct part *part = info->part;
     struct strbuf name = { 0 };
-    part_engine_name(part, &name);
+    part_engine_name(part->partition.id, &part->name, &name);
     set_text(row, "partition", str_of(part->partition.text));
     set_text(row, "name", strbuf_view(&name));
     set_text(row, "part_name", strbuf_view(&name));
@@ -294,6 +288,111 @@ static bool fill_parts(void *context, struct block *block, struct err *err)
         table_unref(tables[i]);
     }
     free(tables);
+    return true;
+}
+
+static void add_merge(struct row *row, const struct table_def *def, const struct table_merge_info *merge)
+{
+    const struct partition_key *partition = &merge->sources[0]->partition;
+    struct column *names = cell(row, "source_part_names"), *paths = cell(row, "source_part_paths");
+    struct strbuf text = { 0 };
+    char file[PART_NAME_BYTES];
+    uint64_t bytes = 0, groups = 0, rows = 0;
+    for (size_t i = 0; i < merge->sources_count; i++) {
+        const struct part *part = merge->sources[i];
+        bytes += part->bytes;
+        groups += part->row_groups;
+        rows += part->rows;
+        strbuf_clear(&text);
+        part_engine_name(part->partition.id, &part->name, &text);
+        column_push_str(&names->children[0], strbuf_view(&text));
+        column_push_str(&paths->children[0], str_of(part->path));
+    }
+    column_push_row_end(names);
+    column_push_row_end(paths);
+    double elapsed = (double)merge->elapsed_ns / 1e9;
+    double progress = rows == 0 ? 0 : (double)merge->progress.rows_written / (double)rows;
+    set_text(row, "database", def->database);
+    set_text(row, "table", def->name);
+    column_push_fixed(cell(row, "elapsed"), &elapsed);
+    column_push_fixed(cell(row, "progress"), &progress);
+    set_number(row, "num_parts", merge->sources_count);
+    strbuf_clear(&text);
+    part_engine_name(partition->id, &merge->name, &text);
+    set_text(row, "result_part_name", strbuf_view(&text));
+    strbuf_clear(&text);
+    const char *path = merge->sources[0]->path; /* beside its sources */
+    part_name_print(&merge->name, file);
+    strbuf_add_bytes(&text, path, (size_t)(strrchr(path, '/') + 1 - path));
+    strbuf_add_text(&text, file);
+    set_text(row, "result_part_path", strbuf_view(&text));
+    strbuf_fini(&text);
+    set_text(row, "partition_id", str_of(partition->id));
+    set_text(row, "partition", str_of(partition->text));
+    set_number(row, "total_size_bytes_compressed", bytes);
+    set_number(row, "total_size_marks", groups);
+    set_number(row, "bytes_read_uncompressed", merge->progress.bytes_read);
+    set_number(row, "rows_read", merge->progress.rows_read);
+    set_number(row, "bytes_written_uncompressed", merge->progress.bytes_written);
+    set_number(row, "rows_written", merge->progress.rows_written);
+    set_text(row, "merge_type", STR("Regular"));
+    set_text(row, "merge_algorithm", STR("Horizontal"));
+    end_row(row);
+}
+
+static bool fill_merges(void *context, struct block *block, struct err *err)
+{
+    struct sql_run *run = context;
+    struct row row = { .block = block };
+    struct table **tables;
+    size_t count;
+    (void)err;
+    store_tables(run->session->store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct table_merge_info *merges;
+        size_t merges_count;
+        table_merges(tables[i], &merges, &merges_count);
+        for (size_t k = 0; k < merges_count; k++)
+            add_merge(&row, table_def(tables[i]), &merges[k]);
+        table_merges_free(merges, merges_count);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    return true;
+}
+
+static void add_part_event(void *context, const struct part_log_row *event)
+{
+    struct row *row = context;
+    bool merge = event->event == PART_EVENT_MERGE;
+    uint64_t seconds = seconds_of(event->wall_ns);
+    set_number(row, "event_type", event->event == PART_EVENT_REMOVE ? 4 : merge ? 2 : 1);
+    set_number(row, "merge_reason", !merge ? 1 : event->reason == PART_REASON_TTL ? 3 : 2);
+    set_text(row, "reason", str_of(part_reason_name(event->reason)));
+    set_number(row, "event_date", seconds / 86400);
+    set_number(row, "event_time", seconds);
+    set_number(row, "event_time_microseconds", (uint64_t)event->wall_ns / 1000);
+    set_number(row, "duration_ms", event->duration_ms);
+    set_text(row, "database", str_of(event->database));
+    set_text(row, "table", str_of(event->table));
+    set_uuid(row, "table_uuid", event->table_uuid);
+    set_text(row, "part_name", str_of(event->part_name));
+    set_text(row, "partition_id", str_of(event->partition_id));
+    set_text(row, "partition", str_of(event->partition));
+    set_text(row, "part_type", STR("Parquet"));
+    set_text(row, "path_on_disk", str_of(event->path));
+    set_number(row, "rows", event->rows);
+    set_number(row, "size_in_bytes", event->bytes);
+    set_number(row, "read_rows", event->read_rows);
+    end_row(row);
+}
+
+static bool fill_part_log(void *context, struct block *block, struct err *err)
+{
+    struct sql_run *run = context;
+    struct row row = { .block = block };
+    (void)err;
+    part_log_each(store_part_log(run->session->store), add_part_event, &row);
     return true;
 }
 

@@ -79,6 +79,13 @@ static bool may_match(const struct constraint *c, const struct sql_value *min, c
     return false;
 }
 
+/* The part's column of the table's column of that name, or -1. */
+static int part_column_named(const struct sql_source_table *source, const struct part *part, struct str name)
+{
+    int index = schema_find(source->schema, name, false);
+    return index < 0 ? -1 : part_column(part, &source->schema->columns[index]);
+}
+
 /* The bounds of strings may be cut; a cut upper bound is a prefix that was raised, so it still bounds. Bounds of floats
  * leave NaN out; no comparison that the emitter prints is true of NaN. */
 static bool group_may_match(struct cursor *cursor, const struct part *part, size_t group)
@@ -88,7 +95,7 @@ static bool group_may_match(struct cursor *cursor, const struct part *part, size
     for (size_t i = 0; i < cursor->constraints_count; i++) {
         const struct constraint *c = &cursor->constraints[i];
         const struct sql_column *column = &source->ast->columns[source->columns[c->column]];
-        int at = schema_find(own, column->name, false);
+        int at = part_column_named(source, part, column->name);
         if (at < 0 || sql_rep_of(own->columns[at].type) == SQL_REP_KEY)
             continue;
         struct parquet_stats stats = parquet_stats(part->file, group, (size_t)at);
@@ -110,13 +117,13 @@ static bool group_may_match(struct cursor *cursor, const struct part *part, size
 static bool default_rows(const struct sql_source_table *source, struct part *part, size_t group, struct str wanted,
                          struct column *out, struct err *err)
 {
-    const struct schema *own = parquet_schema(part->file), *stored = source->def->stored;
+    const struct schema *stored = source->def->stored;
     size_t index = (size_t)schema_find(stored, wanted, false);
     struct block block;
     bool ok = true;
     block_init(&block, stored->columns_count);
     for (size_t i = 0; i < stored->columns_count; i++) {
-        int at = schema_find(own, stored->columns[i].name, false);
+        int at = part_column(part, &stored->columns[i]);
         block.names[i] = stored->columns[i].name;
         column_init(&block.columns[i], stored->columns[i].type);
         if (at >= 0 && ok)
@@ -153,7 +160,8 @@ bool sql_source_read(const struct sql_source_table *source, struct part *part, s
                      const struct sql_column *wanted, struct column *column, struct err *err)
 {
     const struct schema *own = parquet_schema(part->file);
-    int at = schema_find(own, wanted->name, false), in_table = schema_find(source->schema, wanted->name, false);
+    int at = part_column_named(source, part, wanted->name);
+    int in_table = schema_find(source->schema, wanted->name, false);
     bool ok;
     if (at >= 0 && !type_eq(own->columns[at].type, wanted->type))
         return err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", part->path,

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "storage/store_impl.h"
 
-enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 0, FORMAT_BYTES_MAX = 4096 };
+enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 0, FORMAT_BYTES_MAX = 4096, PART_LOG_ROWS = 10000 };
 #define MERGE_AGAIN_NS (1 * NS_PER_S)
 #define CLEAN_AGAIN_NS (1 * NS_PER_S)
 #define PUBLISH_AGAIN_NS (1 * NS_PER_S)
@@ -132,6 +132,8 @@ static struct store *store_new(const struct store_options *options)
     strbuf_addf(&path, "%s/damaged", options->dir);
     store->env.damaged_dir = strbuf_take(&path);
     store->merge_threads = options->merge_threads;
+    store->bytes_max = options->bytes_max;
+    store->env.part_log = part_log_new(PART_LOG_ROWS);
     mutex_init(&store->ddl, LOCK_DDL);
     mutex_init(&store->lock, LOCK_STORE);
     return store;
@@ -143,6 +145,7 @@ static void store_free(struct store *store)
     fs_discard(store->env.fs, &store->lock_file);
     mutex_fini(&store->ddl);
     mutex_fini(&store->lock);
+    part_log_free(store->env.part_log);
     free(store->env.damaged_dir);
     free(store->tables_dir);
     free(store->dir);
@@ -179,6 +182,11 @@ void store_close(struct store *store)
 const char *store_dir(const struct store *store)
 {
     return store->dir;
+}
+
+struct part_log *store_part_log(struct store *store)
+{
+    return store->env.part_log;
 }
 
 uint64_t store_damaged(const struct store *store)
@@ -333,9 +341,15 @@ uint64_t store_clean_step(struct store *store, uint64_t now_ns)
     store_tables(store, STR_EMPTY, &tables, &count);
     for (size_t i = 0; i < count; i++) {
         uint64_t table_again_ns = table_clean_step(tables[i], now_ns);
+        uint64_t bytes_max = table_def(tables[i])->settings.max_bytes;
         again_ns = MIN(again_ns, table_again_ns);
-        table_unref(tables[i]);
+        if (bytes_max > 0)
+            store_keep_cap(&tables[i], 1, bytes_max);
     }
+    if (store->bytes_max > 0)
+        store_keep_cap(tables, count, store->bytes_max);
+    for (size_t i = 0; i < count; i++)
+        table_unref(tables[i]);
     free(tables);
     return again_ns;
 }

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "storage/table.h"
 
+struct part_log;
 struct store;
 
 struct store_options {
@@ -21,6 +22,7 @@ struct store_options {
     struct rng *rng;
     const char *dir;        /* DATA; made if missing */
     uint64_t merge_threads; /* merges at once; 0 = none */
+    uint64_t bytes_max;     /* of all active parts; beyond it the oldest go; 0 = no cap */
 };
 enum store_open_failure { STORE_OPEN_ERROR, STORE_OPEN_LOCKED, STORE_OPEN_FORMAT };
 
@@ -31,7 +33,8 @@ must_use bool store_open(const struct store_options *options, struct store **sto
 /* Cancels merges, closes everything. No table may be referenced. */
 void store_close(struct store *store);
 const char *store_dir(const struct store *store);
-uint64_t store_damaged(const struct store *store); /* files set aside, this start and before */
+struct part_log *store_part_log(struct store *store); /* lent */
+uint64_t store_damaged(const struct store *store);    /* files set aside, this start and before */
 
 /* Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 must_use bool store_table(struct store *store, struct str database, struct str name, struct table **table,
@@ -48,7 +51,7 @@ must_use bool store_ddl(struct store *store, struct str query, struct str databa
 
 /* One bounded piece of background work. Returns the monotonic time to run again (<= now: at once).
  * merge: picks and runs one merge, if any is due. Several threads may run it. clean: removes old parts whose time is
- * over. */
+ * over, and active ones that are beyond a TTL or a cap. */
 uint64_t store_merge_step(struct store *store, uint64_t now_ns);
 uint64_t store_clean_step(struct store *store, uint64_t now_ns);
 /* publish: brings Delta logs up to date; with force also those that are not due. One thread at a time. */

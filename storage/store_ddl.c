@@ -146,7 +146,7 @@ static bool cut(struct table *table, struct str partition_id, struct err *err)
 {
     if (!table_exclusive_begin(table, false, err))
         return false;
-    bool ok = table_cut(table, partition_id, err);
+    bool ok = table_cut(table, partition_id, PART_REASON_DROPPED, err);
     table_exclusive_end(table);
     return ok;
 }

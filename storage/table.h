@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "format/block.h"
 #include "storage/ddl.h"
+#include "storage/merge.h"
 #include "storage/part.h"
 
 struct table;
@@ -72,6 +73,17 @@ struct table_part_info { /* one row of system.parts */
 };
 /* Active and old parts; free the array after unref of each. */
 void table_parts(struct table *table, struct table_part_info **parts, size_t *count);
+
+struct table_merge_info {  /* one row of system.merges */
+    struct part **sources; /* referenced */
+    size_t sources_count;
+    struct part_name name; /* of what it makes */
+    uint64_t elapsed_ns;
+    struct merge_progress progress;
+};
+/* The merges that run now; release with table_merges_free. */
+void table_merges(struct table *table, struct table_merge_info **merges, size_t *count);
+void table_merges_free(struct table_merge_info *merges, size_t count);
 
 struct table_stats {
     uint64_t rows, bytes, parts_active, parts_old, parts_partition_max, tokens;

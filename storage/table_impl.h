@@ -11,6 +11,7 @@
 #include "base/sync.h"
 #include "storage/delta_log.h"
 #include "storage/merge.h"
+#include "storage/part_log.h"
 #include "storage/part_write.h"
 #include "storage/table.h"
 #include "storage/tokens.h"
@@ -25,7 +26,8 @@ struct table_env {
     struct clock *clock;
     struct rng *rng;
     char *damaged_dir;
-    uint64_t damaged;       /* atomic: files set aside */
+    uint64_t damaged; /* atomic: files set aside */
+    struct part_log *part_log;
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
 };
@@ -93,10 +95,10 @@ struct table {
     struct part **old; /* replaced by merges or cut off; the table's references */
     size_t old_count, old_cap;
     uint64_t block_next;
-    struct list flights, doubts;
-    int merge_cancel;                 /* atomic: an exclusive change waits for merges */
-    const struct part_set *looked_at; /* only compared: in this set no merge was worth it ... */
-    uint64_t look_again_ns;           /* ... and will not be before this */
+    struct list flights, doubts, merges; /* merges: struct choice of table_background.c */
+    int merge_cancel; /* atomic: how many reasons there are to stop merges: an exclusive change, SYSTEM STOP MERGES */
+    bool nothing_to_merge;  /* in the current set no merge was worth it ... */
+    uint64_t look_again_ns; /* ... and will not be before this */
 
     struct publication publication;
 
@@ -135,6 +137,7 @@ void table_commit_end(struct table *table);
  * that are the store's and the caller's; whoever has another may read. */
 void table_pin_parts(struct table *table, int own_refs);
 void table_set_def(struct table *table, struct table_def *def); /* ALTER */
+/* Running merges end at once, and no others begin, also not those of OPTIMIZE. */
 void table_stop_merges(struct table *table, bool stop);
 
 /* ---- directories ---- */
@@ -169,6 +172,21 @@ bool table_merge_step(struct table *table, uint64_t now_ns, uint64_t *again_ns);
 /* Merges of OPTIMIZE: until one part is left in each partition (final), or one merge each. partition_id empty: all. */
 must_use bool table_optimize(struct table *table, struct str partition_id, bool final, struct err *err);
 uint64_t table_clean_step(struct table *table, uint64_t now_ns);
+/* ---- removal of parts, in table_removal.c; within a commit and table_log_begin ---- */
+/* Keeps merges and others from the part, which is active; false where somebody else is at it. */
+bool table_claim_part(struct table *table, struct part *part);
+void table_release_part(struct table *table, struct part *part);
+/* Claimed parts leave the table for good; their identities stay known. After a failure they are as they were, claimed.
+ */
+must_use bool table_remove_parts(struct table *table, struct part *const *parts, size_t count, enum part_reason reason,
+                                 struct err *err);
+/* The same, which gives the claims back after a failure. */
+must_use bool table_remove_claimed(struct table *table, struct part *const *parts, size_t count,
+                                   enum part_reason reason, struct err *err);
+void table_remove_useless(struct table *table); /* expired whole, or without a row */
+/* For system.part_log, the metrics and the log. */
+void table_note_removal(struct table *table, const struct part *part, enum part_reason reason);
+
 /* ---- publication, in table_publish.c ---- */
 /* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */
 uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
@@ -176,5 +194,5 @@ uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
 bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
 
 /* Cuts off all parts (partition_id empty) or those of a partition; only within an exclusive section. */
-must_use bool table_cut(struct table *table, struct str partition_id, struct err *err);
+must_use bool table_cut(struct table *table, struct str partition_id, enum part_reason reason, struct err *err);
 #endif

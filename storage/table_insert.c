@@ -283,6 +283,7 @@ static void make_meta(const struct flush *f, size_t index, const struct part_nam
     const struct piece *piece = &f->pieces[index];
     *meta = (struct part_meta){ .name = *name,
                                 .created_wall_ns = f->wall_ns,
+                                .newest_wall_ns = f->wall_ns,
                                 .schema_version = f->def->schema->version,
                                 .flush_id = f->flush_id,
                                 .flush_index = (unsigned)index,
@@ -311,7 +312,7 @@ static bool write_once(struct flush *f, size_t index, const struct block *block,
     if (!part_writer_open(env->fs, piece->dir->path, &name, f->def->stored, &options, &writer, err))
         return false;
     make_meta(f, index, &name, &meta);
-    bool ok = part_writer_add(writer, block, err) && part_writer_finish(writer, &meta, err);
+    bool ok = part_writer_add(writer, block, true, err) && part_writer_finish(writer, &meta, err);
     part_meta_fini(&meta);
     if (ok)
         piece->writer = writer;
@@ -447,6 +448,10 @@ static void publish(struct flush *f)
     struct part **parts = mem_alloc(f->pieces_count * sizeof *parts);
     for (size_t i = 0; i < f->pieces_count; i++)
         parts[i] = f->pieces[i].part;
+    for (size_t i = 0; i < f->pieces_count; i++) {
+        struct part_log_row row = { .event = PART_EVENT_NEW, .wall_ns = f->wall_ns };
+        part_log_add(t->env->part_log, f->def, parts[i], row);
+    }
     if (f->pieces_count > 1)
         table_note_flush(t, f->flush_id);
     table_publish(t, parts, f->pieces_count, NULL, 0, 0);

@@ -99,12 +99,12 @@ static bool describe(const struct work *w, const struct part *part, struct delta
 {
     struct strbuf text = { 0 };
     int column = delta_partition_column(w->def);
-    bool null = true, ok = column < 0 || delta_partition_value(w->def, column, part->file, &text, &null, err);
+    bool null = true, ok = column < 0 || delta_partition_value(w->def, column, part, &text, &null, err);
     if (ok && !null)
         file->partition = strbuf_take(&text);
     strbuf_clear(&text);
     if (ok) {
-        delta_stats_print(w->def, part->file, &text);
+        delta_stats_print(w->def, part, &text);
         ok = delta_file_set_stats(file, strbuf_view(&text), err);
     }
     file->size = part->bytes;

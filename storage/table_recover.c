@@ -69,13 +69,17 @@ static void note_complete(struct recovery *r, struct hash128 id)
     map_put(&r->flushes, flush_key(&id), r);
 }
 
-static void apply_cut(struct recovery *r, const struct tokens_log_record *record)
+static void forget_tokens(struct recovery *r, uint64_t partition)
 {
     size_t kept = 0;
     for (size_t i = 0; i < r->tokens_count; i++)
-        if (record->partition != 0 && r->tokens[i].partition != record->partition)
+        if (partition != 0 && r->tokens[i].partition != partition)
             r->tokens[kept++] = r->tokens[i];
     r->tokens_count = kept;
+}
+
+static void add_cut(struct recovery *r, const struct tokens_log_record *record)
+{
     r->cuts = mem_realloc(r->cuts, (r->cuts_count + 1) * sizeof *r->cuts);
     r->cuts[r->cuts_count++] = *record;
     r->last_block = MAX(r->last_block, record->block);
@@ -97,7 +101,11 @@ static void take_record(void *context, const struct tokens_log_record *record)
         note_complete(r, record->identity);
         break;
     case TOKENS_LOG_CUT:
-        apply_cut(r, record);
+        forget_tokens(r, record->partition);
+        add_cut(r, record);
+        break;
+    case TOKENS_LOG_GONE:
+        add_cut(r, record);
         break;
     }
 }
@@ -246,16 +254,19 @@ static int compare_found(const void *a, const void *b)
     return x->name.random < y->name.random ? -1 : x->name.random > y->name.random;
 }
 
+static bool is_cut(const struct part *part, const struct tokens_log_record *cut)
+{
+    uint64_t first = cut->kind == TOKENS_LOG_GONE ? cut->identity.lo : 0;
+    return (cut->partition == 0 || cut->partition == tokens_partition(part->partition.dir)) &&
+           part->name.first >= first && part->name.last <= cut->block;
+}
+
 static void mark_cuts(struct recovery *r)
 {
-    for (size_t i = 0; i < r->parts_count; i++) {
-        struct found *found = &r->parts[i];
-        uint64_t partition = tokens_partition(found->part->partition.dir);
+    for (size_t i = 0; i < r->parts_count; i++)
         for (size_t c = 0; c < r->cuts_count; c++)
-            if ((r->cuts[c].partition == 0 || r->cuts[c].partition == partition) &&
-                found->part->name.last <= r->cuts[c].block)
-                found->fate = FATE_CUT;
-    }
+            if (is_cut(r->parts[i].part, &r->cuts[c]))
+                r->parts[i].fate = FATE_CUT;
 }
 
 /* A part with sources still there has its every byte checked before they may go. */

@@ -213,10 +213,31 @@ static void sets_are_ordered_and_find_partitions(void **state)
     assert_int_equal(count, 1);
     part_set_partition(set, STR("11"), &from, &count);
     assert_int_equal(count, 0);
-    struct part_set *less = part_set_change(set, NULL, 0, &set->parts[2], 1);
-    assert_int_equal(less->count, 3);
-    assert_int_equal(less->rows, 3);
-    part_set_unref(less);
+    part_set_unref(set);
+    table_unref(t);
+}
+
+static void a_set_changes_for_nobody_who_has_it(void **state)
+{
+    struct files *files = *state;
+    struct fixture *f = &files->f;
+    ddl(f, "CREATE TABLE u (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k");
+    struct table *t = find_table(f, "u");
+    insert(t, (struct row[]){ { 1, 1, "a" }, { 2, 1, "a" }, { 3, 1, "a" } }, 3, "");
+    struct part_set *set = table_snapshot(t);
+    struct part *middle = set->parts[1];
+    struct part_set *less = part_set_change(part_set_ref(set), NULL, 0, &middle, 1);
+    assert_ptr_not_equal(less, set);
+    assert_int_equal(less->count, 2);
+    assert_int_equal(less->rows, 2);
+    assert_int_equal(less->bytes, set->bytes - middle->bytes);
+    assert_int_equal(set->count, 3);
+    struct part_set *again = part_set_change(less, &middle, 1, NULL, 0);
+    assert_ptr_equal(again, less); /* nobody else has it: no copy */
+    assert_int_equal(again->count, 3);
+    assert_int_equal(again->rows, 3);
+    assert_ptr_equal(again->parts[1], middle);
+    part_set_unref(again);
     part_set_unref(set);
     table_unref(t);
 }
@@ -231,6 +252,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_part_under_another_name_is_corrupt, setup, teardown),
         cmocka_unit_test_setup_teardown(every_flipped_byte_is_found_or_does_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(sets_are_ordered_and_find_partitions, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_set_changes_for_nobody_who_has_it, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
