@@ -287,6 +287,7 @@ static bool open_foreign(struct parquet_file *file, struct err *err)
 {
     file->foreign = true;
     return read_footer(file, err) && pq_meta_parse(file->footer, file->footer_offset, file->arena, &file->meta, err) &&
+           check_footer(file, err) &&
            pq_schema_infer(file->meta.elements, file->meta.elements_count, file->arena, &file->schema, &file->tree,
                            err) &&
            check_counts(file, err);

@@ -392,7 +392,7 @@ bool delta_checkpoint_read(struct str bytes, int64_t version, struct delta_state
     if (!parquet_open_foreign(read_bytes, &r.bytes, bytes.len, &file, err))
         return false;
     r.schema = parquet_schema(file);
-    bool ok = true;
+    bool ok = parquet_verify(file, err);
     for (size_t i = 0; i < parquet_row_groups(file) && ok; i++)
         ok = read_group(&r, file, i);
     parquet_close(file);

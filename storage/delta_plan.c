@@ -108,18 +108,22 @@ static void find_gone(struct planner *p)
 
 /* ---- sources that were never published ---- */
 
-static bool covers_published(const struct planner *p, const struct part *part)
+/* It was merged from, or into, what is published. */
+static bool shares_published(const struct planner *p, const struct part *part)
 {
-    for (size_t i = 0; i < p->gone_count; i++)
-        if (covers(part, p->gone[i].file->dir, &p->gone[i].file->name))
+    for (size_t i = 0; i < p->gone_count; i++) {
+        const struct delta_file *file = p->gone[i].file;
+        if (strcmp(part->partition.dir, file->dir) == 0 && part->name.first <= file->name.last &&
+            file->name.first <= part->name.last)
             return true;
+    }
     return false;
 }
 
 static bool is_unpublished_source(const struct planner *p, const struct part *part, const struct change *change)
 {
     return part->rows > 0 && covers(change->part, part->partition.dir, &part->name) &&
-           published(p->state, part) == NULL && !covers_published(p, part);
+           published(p->state, part) == NULL && !shares_published(p, part);
 }
 
 static bool is_within_another(const struct part *part, struct part *const *parts, size_t count)

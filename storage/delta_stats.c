@@ -176,11 +176,14 @@ static bool add_float(struct strbuf *out, const struct column *c)
     return true;
 }
 
+/* Decimals with all digits of their scale: delta-kernel wants them. */
 static void add_plain(struct strbuf *out, const struct column *c, bool quoted)
 {
+    struct format_settings settings = *format_settings_default();
+    settings.output_format_decimal_trailing_zeros = true;
     if (quoted)
         strbuf_add_char(out, '"');
-    text_value_print(c, 0, TEXT_PLAIN, format_settings_default(), out);
+    text_value_print(c, 0, TEXT_PLAIN, &settings, out);
     if (quoted)
         strbuf_add_char(out, '"');
 }

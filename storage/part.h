@@ -61,7 +61,7 @@ must_use bool part_meta_parse(struct str part, struct str flush, struct str toke
 
 enum part_publication {
     PART_UNPUBLISHED, /* the Delta log does not name it, or there is none */
-    PART_PUBLISHED,   /* live in the log, or about to be */
+    PART_PUBLISHED,   /* live in the log, or about to be, or merged from such parts */
     PART_RETIRED      /* removed in the log */
 };
 

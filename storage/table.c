@@ -413,6 +413,8 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
         t->old[t->old_count++] = part_ref(remove[i]);
         remove[i]->removed_mono_ns = removed_mono_ns;
         remove[i]->removed_wall_ns = wall_ns;
+        if (add_count > 0 && remove[i]->publication == PART_PUBLISHED) /* a merge */
+            add[0]->publication = PART_PUBLISHED;
     }
     mutex_unlock(&t->lock);
 }

@@ -33,25 +33,28 @@ bool table_publication_keeps(const struct table *t, const struct part *part, int
     return part->publication == PART_RETIRED && now_ms - part->retired_ms < ms_of(s->publish_file_retention_s);
 }
 
-static void mark_part(const struct delta_state *state, struct part *part)
+static void mark_part(const struct delta_state *state, struct part *part, bool active)
 {
     struct strbuf path = { 0 };
     delta_path_add(&path, part);
     const struct delta_file *file = map_get(&state->files, strbuf_view(&path));
     strbuf_fini(&path);
-    part->publication = file == NULL ? PART_UNPUBLISHED : file->removed_ms == 0 ? PART_PUBLISHED : PART_RETIRED;
     part->retired_ms = file == NULL ? 0 : file->removed_ms;
+    if (file != NULL)
+        part->publication = file->removed_ms == 0 ? PART_PUBLISHED : PART_RETIRED;
+    else if (!active)
+        part->publication = PART_UNPUBLISHED;
 }
 
-/* Every part is what the log says that it is. */
+/* Every part is what the log says that it is; an active one that it does not name yet stays what its sources were. */
 static void mark_parts(struct table *t)
 {
     struct publication *p = &t->publication;
     mutex_lock(&t->lock);
     for (size_t i = 0; i < t->current->count; i++)
-        mark_part(&p->log->state, t->current->parts[i]);
+        mark_part(&p->log->state, t->current->parts[i], true);
     for (size_t i = 0; i < t->old_count; i++)
-        mark_part(&p->log->state, t->old[i]);
+        mark_part(&p->log->state, t->old[i], false);
     p->known = true;
     p->version = p->log->state.version;
     mutex_unlock(&t->lock);
