@@ -200,7 +200,8 @@ static bool can_partition(const struct type *type)
         return true;
     case TYPE_DECIMAL:
         return type->precision <= 18;
-    default: /* ClickHouse misreads large values of decimal(20,0), and DateTime64 reaches beyond the years of its text */
+    default: /* ClickHouse misreads large values of decimal(20,0), and DateTime64 reaches beyond the years of its text
+              */
         return false;
     }
 }

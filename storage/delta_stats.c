@@ -176,14 +176,25 @@ static bool add_float(struct strbuf *out, const struct column *c)
     return true;
 }
 
-/* Decimals with all digits of their scale: delta-kernel wants them. */
+/* Decimals have all digits of their scale, as delta-kernel wants them. */
+static void add_zeros(struct strbuf *out, size_t from, unsigned scale)
+{
+    ptrdiff_t dot = str_find_char(str_from(strbuf_view(out), from), '.');
+    size_t digits = dot == STR_NONE ? 0 : out->len - from - (size_t)dot - 1;
+    if (dot == STR_NONE && scale > 0)
+        strbuf_add_char(out, '.');
+    for (; digits < scale; digits++)
+        strbuf_add_char(out, '0');
+}
+
 static void add_plain(struct strbuf *out, const struct column *c, bool quoted)
 {
-    struct format_settings settings = *format_settings_default();
-    settings.output_format_decimal_trailing_zeros = true;
     if (quoted)
         strbuf_add_char(out, '"');
-    text_value_print(c, 0, TEXT_PLAIN, &settings, out);
+    size_t from = out->len;
+    text_value_print(c, 0, TEXT_PLAIN, format_settings_default(), out);
+    if (c->type->kind == TYPE_DECIMAL)
+        add_zeros(out, from, c->type->scale);
     if (quoted)
         strbuf_add_char(out, '"');
 }
