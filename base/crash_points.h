@@ -20,6 +20,8 @@
     X("table.renamed")     /* a table's directory has its new name, not synced */ \
     X("table.dropped")     /* a table under its temporary name, not yet removed */ \
     X("table.cut")         /* parts are cut off in tokens.log, still on disk */ \
+    X("table.linked")      /* parts to be detached have their second name */ \
+    X("table.attached")    /* an attached part is under its final name, its source still there */ \
     X("table.gone")        /* single parts are gone by tokens.log, still on disk */ \
     X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
@@ -27,7 +29,8 @@
     X("delta.committed")   /* a version of a Delta log is there and synced, nobody told */ \
     X("delta.checkpoint")  /* a checkpoint is there, _last_checkpoint still names the one before */ \
     X("delta.cleaned")     /* one old file of a Delta log is gone */ \
-    X("letters.added")     /* a dead letter is committed, the insert not yet let go */
+    X("letters.added")     /* a dead letter is committed, the insert not yet let go */ \
+    X("replay.stored")     /* the rows of a dead letter are stored, the letter not yet dropped */
 /* clang-format on */
 
 #ifdef SLUICE_CRASH_POINTS

@@ -97,6 +97,8 @@
     X(219, DATABASE_NOT_EMPTY,                          500, ERR_REJECT) \
     X(223, UNEXPECTED_AST_STRUCTURE,                    400, ERR_REJECT) \
     X(229, QUERY_IS_TOO_LARGE,                          413, ERR_REJECT) \
+    X(232, NO_SUCH_DATA_PART,                           500, ERR_REJECT) \
+    X(233, BAD_DATA_PART_NAME,                          500, ERR_REJECT) \
     X(235, DUPLICATE_DATA_PART,                         500, ERR_REJECT) \
     X(236, ABORTED,                                     500, ERR_RETRY) \
     X(241, MEMORY_LIMIT_EXCEEDED,                       503, ERR_RETRY) \

@@ -46,6 +46,7 @@ struct fs {
     bool (*lock)(struct fs *fs, struct fs_file *file, struct err *err);  /* exclusive, whole file, not waiting */
     /* Without replace: FILE_ALREADY_EXISTS where `to` is there. */
     bool (*rename)(struct fs *fs, const char *from, const char *to, bool replace, struct err *err);
+    bool (*link)(struct fs *fs, const char *from, const char *to, struct err *err); /* a second name; never replaces */
     bool (*unlink)(struct fs *fs, const char *path, struct err *err);
     bool (*mkdir)(struct fs *fs, const char *path, struct err *err); /* fine if it is there */
     bool (*rmdir)(struct fs *fs, const char *path, struct err *err);
@@ -70,6 +71,7 @@ struct fs *fs_posix(void); /* never freed */
 #define fs_lock(fs, file, err) ((fs)->lock((fs), (file), (err)))
 #define fs_rename(fs, from, to, err) ((fs)->rename((fs), (from), (to), false, (err)))
 #define fs_replace(fs, from, to, err) ((fs)->rename((fs), (from), (to), true, (err)))
+#define fs_link(fs, from, to, err) ((fs)->link((fs), (from), (to), (err)))
 #define fs_unlink(fs, path, err) ((fs)->unlink((fs), (path), (err)))
 #define fs_mkdir(fs, path, err) ((fs)->mkdir((fs), (path), (err)))
 #define fs_rmdir(fs, path, err) ((fs)->rmdir((fs), (path), (err)))

@@ -174,6 +174,14 @@ static bool posix_rename(struct fs *fs, const char *from, const char *to, bool r
     return true;
 }
 
+static bool posix_link(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    (void)fs;
+    if (link(from, to) != 0)
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_OPEN_FILE), errno, "link %s to %s", from, to);
+    return true;
+}
+
 static bool posix_unlink(struct fs *fs, const char *path, struct err *err)
 {
     (void)fs;
@@ -298,6 +306,7 @@ struct fs *fs_posix(void)
         .close = posix_close,
         .lock = posix_lock,
         .rename = posix_rename,
+        .link = posix_link,
         .unlink = posix_unlink,
         .mkdir = posix_mkdir,
         .rmdir = posix_rmdir,

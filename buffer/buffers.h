@@ -20,7 +20,7 @@ struct ledger;
 
 struct buffers_limits {       /* 0: none */
     uint64_t total_bytes_max; /* inserts beyond this are refused: MEMORY_LIMIT_EXCEEDED */
-    uint64_t pressure_bytes;  /* above this the largest shapes become due */
+    uint64_t pressure_bytes;  /* above this the largest shapes become due, and nobody takes more than his share */
     uint64_t shapes_max;      /* live buffers; over it the oldest of the user who has most is flushed early */
 };
 /* Called when a shape became due sooner than any waiter of buffers_take_due knew. Any thread, under no lock. */
@@ -32,11 +32,12 @@ struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng
 void buffers_free(struct buffers *buffers);
 
 /* Adds one insert and gives it the batch id of its buffer. True: the buffers own it now (it may be flushed, answered
- * and freed before this returns). False: the caller still does. Errors: MEMORY_LIMIT_EXCEEDED, ABORTED once closed. */
+ * and freed before this returns). False: the caller still does. Errors: MEMORY_LIMIT_EXCEEDED;
+ * TOO_MANY_SIMULTANEOUS_QUERIES where this user has his share of the memory for this table; ABORTED once closed. */
 must_use bool buffers_put(struct buffers *buffers, struct insert *insert, uint64_t now_ns, struct err *err);
 
-/* The batch most overdue at now_ns, or NULL; then *again_ns is when to ask next (UINT64_MAX: when woken). Ends with
- * batch_finish(). */
+/* The batch most overdue at now_ns, where users and tables take turns, or NULL; then *again_ns is when to ask next
+ * (UINT64_MAX: when woken). Ends with batch_finish(). */
 struct batch *buffers_take_due(struct buffers *buffers, uint64_t now_ns, uint64_t *again_ns);
 /* The flush is over: every insert has its verdict, has been told, and is freed. cost_ns feeds the pace. */
 void batch_finish(struct buffers *buffers, struct batch *batch, uint64_t now_ns, uint64_t cost_ns, bool stored);
@@ -59,6 +60,8 @@ struct buffers_stats {
     uint64_t oldest_ns; /* arrival of the oldest unfinished insert; 0 when empty */
 };
 void buffers_get_stats(struct buffers *buffers, struct buffers_stats *stats);
+/* How long it will take to write what waits now; UINT64_MAX when nothing was written lately. */
+uint64_t buffers_drain_ns(struct buffers *buffers, uint64_t now_ns);
 /* One call per batch that is filling or waits for a flusher, oldest first; the callback copies what it needs. Runs
  * under the lock: quick, and takes none. */
 struct buffer_info {

@@ -241,11 +241,14 @@ static void settle(struct flusher *flusher, struct batch *batch)
     settle_with_letters(flusher, batch);
 }
 
-static void settle_all_as(struct flusher *flusher, struct batch *batch, enum insert_outcome outcome,
-                          const struct err *err)
+/* What the sink has decided already stays. */
+static void settle_pending_as(struct flusher *flusher, struct batch *batch, enum insert_outcome outcome,
+                              const struct err *err)
 {
     LIST_EACH (node, &batch->inserts) {
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        if (insert->outcome != INSERT_PENDING)
+            continue;
         insert->outcome = outcome;
         insert->err = *err;
     }
@@ -284,7 +287,17 @@ static void give_up(struct flusher *flusher, struct batch *batch, enum insert_ou
              "reason=\"%s\"",
              batch->id, STR_ARG(batch->shape->database), STR_ARG(batch->shape->table), batch->inserts_count,
              batch->attempt, outcome == INSERT_UNKNOWN ? "unknown" : "rejected", (int)err->code, err->text);
-    settle_all_as(flusher, batch, outcome, err);
+    settle_pending_as(flusher, batch, outcome, err);
+}
+
+static bool partly_written(const struct batch *batch)
+{
+    LIST_EACH (node, &batch->inserts) {
+        const struct insert *insert = LIST_ENTRY(node, const struct insert, link);
+        if (insert->outcome == INSERT_STORED || insert->outcome == INSERT_DUPLICATE)
+            return true;
+    }
+    return false;
 }
 
 static void write_batch(struct flusher *flusher, struct batch *batch)
@@ -302,8 +315,9 @@ static void write_batch(struct flusher *flusher, struct batch *batch)
         retry_later(flusher, batch, ended_ns, &err);
         return;
     }
-    if (stored) {
+    if (stored || partly_written(batch))
         count_written(flusher, batch, ended_ns);
+    if (stored) {
         settle(flusher, batch);
     } else {
         give_up(flusher, batch, verdict == ERR_UNKNOWN ? INSERT_UNKNOWN : INSERT_REJECTED, &err);

@@ -36,6 +36,9 @@
     X(UINT,  dlq_letters_max,     "dlq.letters_max",     "1000000", 1, 1000000000, false, "Number of dead letters.") \
     X(NS,    dlq_age_max,         "dlq.age_max",         "0", 0, 9000000000000000000ull, false, "Age at which dead letters are dropped; 0 is never.") \
     X(ENUM,  dlq_full,            "dlq.full",            "refuse", 0, 1, false, "refuse|drop_oldest: What happens when there is no room for another letter.") \
+    X(UINT,  dlq_replay_attempts, "dlq.replay_attempts", "50", 0, 1000000, true, "Attempts after which a dead letter whose cause passes (disk, memory, too many parts) is no longer replayed by itself; 0 is never.") \
+    X(NS,    dlq_replay_min,      "dlq.replay_min",      "1m", 1000000, 86400000000000ull, true, "First pause before such a letter is replayed; each is as long as all before it.") \
+    X(NS,    dlq_replay_max,      "dlq.replay_max",      "1h", 1000000, 8640000000000000ull, true, "Longest pause before such a letter is replayed.") \
     X(NS,    sql_time_max,        "sql.time_max",        "60s", 1000000, 86400000000000ull, true, "Longest SELECT.") \
     X(BYTES, sql_memory_max,      "sql.memory_max",      "1GiB", 1048576, 1ull << 40, true, "Memory of one SELECT.") \
     X(BYTES, sql_result_max,      "sql.result_max",      "256MiB", 1024, 1ull << 40, true, "Largest answer of one SELECT.") \

@@ -23,6 +23,7 @@ struct metric_series;
 struct pool;
 struct running;
 struct sessions;
+struct sink;
 struct sql_source;
 struct store;
 
@@ -42,6 +43,7 @@ struct gateway {
     struct store *store; /* NULL until recovery is over, as are the next ones */
     struct ledger *ledger;
     struct buffers *buffers;
+    struct sink *sink;
     struct dlq *dlq;
     struct pool *pool;
     struct sessions *sessions;

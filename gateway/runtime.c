@@ -24,6 +24,7 @@
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auth.h"
+#include "gateway/auto_replay.h"
 #include "gateway/gateway.h"
 #include "gateway/gauges.h"
 #include "gateway/insert_log.h"
@@ -64,10 +65,10 @@ struct runtime {
     } * reloaded; /* owned until the end: plans and requests may look at any of them */
     size_t reloaded_count;
     struct auth *auth; /* of the start */
-    struct sink *sink;
     struct flusher *flusher;
     struct sql_source *sources;
-    struct loop *flushers, *mergers, *keepers, *publishers;
+    struct auto_replay auto_replay;
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers;
     struct server *servers[NET_SOCKETS_MAX], *admin;
     _Atomic size_t servers_count; /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -189,6 +190,11 @@ static uint64_t keep_step(void *context, uint64_t now_ns)
     if (fs_free_bytes(gateway->fs, store_dir(gateway->store), &bytes, &err))
         metric_series_set(metric_series1(METRIC_DISK_FREE_BYTES, STR("data")), (double)bytes);
     return MIN(next_ns, now_ns + 10 * NS_PER_S);
+}
+
+static uint64_t replay_step(void *context, uint64_t now_ns)
+{
+    return auto_replay_step(&((struct runtime *)context)->auto_replay, now_ns);
 }
 
 static void on_buffers_due(void *context)
@@ -326,10 +332,10 @@ static void start_workers(struct runtime *runtime)
                                      .shapes_max = config->buffers_max };
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
-    runtime->sink =
+    gateway->sink =
         sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry, gateway->memory_max / 4);
     struct flusher_options options = { .buffers = gateway->buffers,
-                                       .sink = runtime->sink,
+                                       .sink = gateway->sink,
                                        .ledger = gateway->ledger,
                                        .dlq = gateway->dlq,
                                        .clock = gateway->clock,
@@ -346,6 +352,8 @@ static void start_workers(struct runtime *runtime)
     runtime->mergers = loop_start("merge", (size_t)config->merge_threads, gateway->clock, merge_step, runtime);
     runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
     runtime->publishers = loop_start("publish", 1, gateway->clock, publish_step, runtime);
+    runtime->auto_replay.gateway = gateway;
+    runtime->replayers = loop_start("replay", 1, gateway->clock, replay_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -570,6 +578,7 @@ static enum runtime_exit drain(struct runtime *runtime)
     struct gateway *gateway = &runtime->gateway;
     uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = gateway->config->shutdown_deadline;
     uint64_t deadline_ns = from_ns + span_ns;
+    atomic_store(&runtime->auto_replay.stopping, true);
     set_stage(runtime, STAGE_DRAINING);
     net_notify(runtime->environment->notify_socket, "STOPPING=1\n");
     for (size_t i = 0; i < runtime->servers_count; i++)
@@ -626,7 +635,9 @@ static void stop(struct runtime *runtime)
     struct gateway *gateway = &runtime->gateway;
     if (gateway->store != NULL)
         store_cancel_merges(gateway->store);
-    loop_stop(runtime->flushers); /* they wake listeners, so they go first */
+    atomic_store(&runtime->auto_replay.stopping, true);
+    loop_free(runtime->replayers); /* it waits for flushers */
+    loop_stop(runtime->flushers);  /* they wake listeners, so they go first */
     stop_servers(runtime);
     gauges_stop(gateway);
     pool_free(gateway->pool);
@@ -639,7 +650,7 @@ static void stop(struct runtime *runtime)
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);
     ledger_free(gateway->ledger);
-    sink_store_free(runtime->sink);
+    sink_store_free(gateway->sink);
     insert_log_free(gateway->insert_log);
     dlq_close(gateway->dlq);
     if (gateway->store != NULL)

@@ -321,12 +321,15 @@ static bool argument_column(struct builder *b, struct str text, const char *what
 static bool can_be_version(const struct type *type)
 {
     switch (type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
     case TYPE_DATE:
     case TYPE_DATE32:
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
         return !type->nullable;
     default:
         return type_is_integer(type) && !type->nullable;

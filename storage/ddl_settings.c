@@ -188,3 +188,13 @@ bool table_settings_set(struct table_settings *s, struct str name, struct str pr
             return check_form(engine_settings[i].kind, name, value, err);
     return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "': for storage MergeTree", STR_ARG(name));
 }
+
+bool table_settings_known(struct str name)
+{
+    bool known = str_is(name, "profile") || str_is(name, "codec");
+    for (size_t i = 0; i < ARRAY_COUNT(numbers) && !known; i++)
+        known = str_is(name, numbers[i].name);
+    for (size_t i = 0; i < ARRAY_COUNT(engine_settings) && !known; i++)
+        known = str_is(name, engine_settings[i].name);
+    return known;
+}

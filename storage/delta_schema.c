@@ -32,12 +32,15 @@ static const char *primitive(const struct table_settings *s, const struct type *
         return "short";
     case TYPE_INT32:
     case TYPE_UINT16:
+    case TYPE_TIME:
         return "integer";
     case TYPE_INT64:
     case TYPE_UINT32:
+    case TYPE_TIME64:
         return "long";
     case TYPE_UINT64:
         return "decimal(20,0)";
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
         return "float";
     case TYPE_FLOAT64:

@@ -46,6 +46,7 @@ struct table_insert_options {
     bool partitions_given;                   /* partitions_max counts */
     uint64_t partitions_max;                 /* max_partitions_per_insert_block; 0: no limit */
     uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
+    bool check_only;                         /* decides every member, stores nothing */
 };
 
 /* Stores the rows of all members that do not fail: drops duplicates by token (also among the members), checks partition
@@ -73,6 +74,9 @@ struct table_part_info { /* one row of system.parts */
 };
 /* Active and old parts; free the array after unref of each. */
 void table_parts(struct table *table, struct table_part_info **parts, size_t *count);
+
+/* The parts in _detached, referenced, also those before a failure; free the array after unref of each. */
+must_use bool table_detached(struct table *table, struct part ***parts, size_t *count, struct err *err);
 
 struct table_merge_info {  /* one row of system.merges */
     struct part **sources; /* referenced */

@@ -193,6 +193,18 @@ uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
 /* Whether the log still needs the file of an old part; needs lock. */
 bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
 
+/* ---- parts beside the table, in table_detach.c ---- */
+struct part_choice {
+    struct str name; /* of a partition, by value or id, or of one part, as system.parts has it */
+    bool all, by_id, one_part;
+};
+/* DROP and DETACH. One part that is not there is NO_SUCH_DATA_PART, a partition without parts is nothing to do. */
+must_use bool table_take_out(struct table *table, const struct part_choice *choice, bool detach, struct err *err);
+/* ATTACH: each part by itself; those before a failure are attached. */
+must_use bool table_attach(struct table *table, const struct part_choice *choice, struct err *err);
+/* Removes what a crash left of either; parts: all that are on disk. */
+must_use bool table_forget_detached(struct table *table, struct part *const *parts, size_t count, struct err *err);
+
 /* Cuts off all parts (partition_id empty) or those of a partition; only within an exclusive section. */
 must_use bool table_cut(struct table *table, struct str partition_id, enum part_reason reason, struct err *err);
 #endif

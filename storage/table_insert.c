@@ -566,7 +566,7 @@ bool table_insert(struct table *t, const struct schema *schema, struct block *bl
     if (ok) {
         look_at_partitions(&f);
         claim_identities(&f);
-        ok = store_rows(&f, err);
+        ok = options->check_only || store_rows(&f, err);
     }
     if (ok)
         count_members(&f);

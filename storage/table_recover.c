@@ -4,7 +4,7 @@
  *   2  list the partitions; `_tmp_` goes, every *.parquet is opened, what does not open is damaged
  *   3  cut parts are no more; wider parts cover narrower ones; a flush that is not all there is no more
  *   4  write tokens.log anew: with it every removal that follows can be repeated
- *   5  set damaged files aside, remove what is no more, sync every directory
+ *   5  set damaged files aside, remove what is no more and what a DETACH or ATTACH left, sync every directory
  *
  * Nothing is removed before step 4 is on disk, and each step gives the same result when it is run again, so a crash
  * anywhere in here is harmless. */
@@ -210,11 +210,28 @@ static bool list_partition(struct recovery *r, const char *dir, struct err *err)
     return ok;
 }
 
+/* What a rewrite of table.sql or tokens.log left behind. */
+static bool clear_own_dir(struct table *t, struct err *err)
+{
+    struct fs *fs = t->env->fs;
+    struct strbuf path = table_path(t, "_sluice", "");
+    struct fs_names names = { 0 };
+    bool ok = fs_list(fs, strbuf_cstr(&path), &names, err);
+    for (size_t i = 0; i < names.count && ok; i++) {
+        char file[PATH_BYTES];
+        if (str_starts(str_of(names.names[i]), STR("_tmp_")))
+            ok = path_join(file, strbuf_cstr(&path), "", names.names[i], err) && fs_unlink(fs, file, err);
+    }
+    fs_names_fini(&names);
+    strbuf_fini(&path);
+    return ok;
+}
+
 static bool list_table(struct recovery *r, struct err *err)
 {
     struct table *t = r->table;
     struct fs_names names = { 0 };
-    bool ok = fs_list(t->env->fs, t->dir, &names, err);
+    bool ok = clear_own_dir(t, err) && fs_list(t->env->fs, t->dir, &names, err);
     r->dirs = mem_zalloc(names.count * sizeof *r->dirs);
     for (size_t i = 0; i < names.count && ok; i++) {
         const char *name = names.names[i];
@@ -470,6 +487,18 @@ static bool remove_dead(struct recovery *r, struct err *err)
     return true;
 }
 
+static bool forget_detached(struct recovery *r, struct err *err)
+{
+    struct part **parts = mem_alloc(r->parts_count * sizeof *parts);
+    size_t count = 0;
+    for (size_t i = 0; i < r->parts_count; i++)
+        if (r->parts[i].fate == FATE_ACTIVE || r->parts[i].fate == FATE_COVERED)
+            parts[count++] = r->parts[i].part;
+    bool ok = table_forget_detached(r->table, parts, count, err);
+    free(parts);
+    return ok;
+}
+
 /* Every directory is synced: what is seen now may be in the cache only, and is about to be relied on. One without any
  * part goes. */
 static bool sync_dirs(struct recovery *r, struct err *err)
@@ -522,7 +551,8 @@ bool table_recover(struct table *t, struct err *err)
         mark_incomplete(&r);
         adopt_parts(&r);
         t->block_next = r.last_block + 1;
-        ok = write_log(&r, err) && set_damaged_aside(&r, err) && remove_dead(&r, err) && sync_dirs(&r, err);
+        ok = write_log(&r, err) && set_damaged_aside(&r, err) && remove_dead(&r, err) && forget_detached(&r, err) &&
+             sync_dirs(&r, err);
     }
     if (ok && t->old_count == 0)
         t->cuts_count = 0; /* their files are gone, durably */

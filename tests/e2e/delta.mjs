@@ -148,14 +148,14 @@ await test(d, {
   'every type': async () => {
     await d.sql(`CREATE TABLE types (id UInt64, i8 Int8, i16 Int16, i32 Nullable(Int32), i64 Int64, u8 UInt8, u16 UInt16, u32 UInt32, f Float32, g Nullable(Float64), ok Bool,
       s String, lc LowCardinality(Nullable(String)), fs FixedString(3), d Date, d32 Date32, t DateTime, tz DateTime('Europe/Berlin'), t3 DateTime64(3), t6 DateTime64(6), t9 DateTime64(9),
-      dec Decimal(9, 2), dec18 Decimal(18, 4), dec38 Decimal(38, 10), dec76 Decimal(76, 20), uuid UUID, e Enum8('a' = 1, 'b' = 2), i128 Int128, u256 UInt256, v4 IPv4, v6 IPv6,
+      dec Decimal(9, 2), dec18 Decimal(18, 4), dec38 Decimal(38, 10), dec76 Decimal(76, 20), uuid UUID, e Enum8('a' = 1, 'b' = 2), i128 Int128, u256 UInt256, v4 IPv4, v6 IPv6, bf BFloat16, tm Time, tm6 Time64(6),
       a Array(Nullable(Int32)), aa Array(Array(String)), au Array(UInt64), m Map(String, UInt16), p Tuple(x Int32, y Array(String)), n Nested(k String, v Nullable(Float64)),
       \`name with ; and é\` String) ORDER BY id ${published}`)
     const row = (n) => ({
       id: n % 2 ? '18446744073709551615' : n, i8: -n % 100, i16: -n, i32: n % 3 ? n : null, i64: '-9007199254740993', u8: n % 256, u16: n * 7, u32: 4000000000 + n, f: n / 3, g: n % 5 ? n / 3 : null, ok: n % 2 === 0,
       s: `text ${n} é`.repeat(n % 7), lc: n % 4 ? `kind ${n % 3}` : null, fs: 'abc', d: '2024-01-02', d32: '1950-03-04', t: '2024-01-02 03:04:05', tz: '2024-07-02 03:04:05',
       t3: '2024-01-02 03:04:05.678', t6: '1960-01-02 03:04:05.678901', t9: '2024-01-02 03:04:05.678901234', dec: '12.34', dec18: '-1.5', dec38: `-${n}.0123456789`, dec76: `${n}.00000000000000000001`,
-      uuid: '00112233-4455-6677-8899-aabbccddeeff', e: n % 2 ? 'a' : 'b', i128: `-${n}00000000000000000001`, u256: `${n}00000000000000000000000000000000000001`, v4: '1.2.3.4', v6: '2001:db8::1',
+      uuid: '00112233-4455-6677-8899-aabbccddeeff', e: n % 2 ? 'a' : 'b', i128: `-${n}00000000000000000001`, u256: `${n}00000000000000000000000000000000000001`, v4: '1.2.3.4', v6: '2001:db8::1', bf: n / 2, tm: '-12:34:56', tm6: '12:34:56.789',
       a: [n, null, 3], aa: [['x'], [], ['y', `${n}`]].slice(0, n % 4), au: ['18446744073709551615', n], m: { k: n % 100, l: 2 }, p: { x: n, y: ['z'] }, 'n.k': ['a', 'b'], 'n.v': [1.5, null],
       'name with ; and é': `${n}`,
     })

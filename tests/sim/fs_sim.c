@@ -508,6 +508,26 @@ static bool sim_rename(struct fs *fs, const char *from, const char *to, bool rep
     return end(sim, begin(sim, "rename", from, err) && do_rename(sim, from, to, replace, err));
 }
 
+static bool do_link(struct fs_sim *sim, const char *from, const char *to, struct err *err)
+{
+    struct inode *inode, *dir;
+    char name[256];
+    if (!find(sim, from, &inode, err) || !resolve(sim, to, &dir, name, err))
+        return false;
+    must(name[0] != '\0' && !inode->is_dir);
+    if (entries_find(&dir->now, name) != NULL)
+        return err_set(err, ERR_FILE_ALREADY_EXISTS, "link %s to %s: File exists", from, to);
+    entries_put(&dir->now, name, inode);
+    change_wait(sim, (struct change){ .to_dir = dir, .to_name = name, .inode = inode });
+    return true;
+}
+
+static bool sim_link(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    struct fs_sim *sim = sim_of(fs);
+    return end(sim, begin(sim, "link", from, err) && do_link(sim, from, to, err));
+}
+
 static bool do_remove(struct fs_sim *sim, const char *path, bool is_dir, struct err *err)
 {
     struct inode *dir, *inode;
@@ -631,6 +651,7 @@ struct fs *fs_sim_new(void)
         .close = sim_close,
         .lock = sim_lock,
         .rename = sim_rename,
+        .link = sim_link,
         .unlink = sim_unlink,
         .mkdir = sim_mkdir,
         .rmdir = sim_rmdir,

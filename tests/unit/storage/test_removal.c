@@ -270,6 +270,164 @@ static void a_cap_over_all_tables_takes_the_oldest_of_all(void **state)
     table_unref(b);
 }
 
+/* ---- by command ---- */
+
+static const struct row three[] = { { 1, 1, "a" }, { 1, 2, "b" }, { 2, 3, "c" } };
+
+static void a_detached_partition_comes_back_whole(void **state)
+{
+    struct fixture *f = *state;
+    create(f, "PARTITION BY p ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert_times(t, three, 3, "first");
+    insert_times(t, (struct row[]){ { 1, 4, "d" } }, 1, "second");
+    ddl(f, "OPTIMIZE TABLE t PARTITION 1 FINAL"); /* its sources are still there */
+    ddl(f, "ALTER TABLE t DETACH PARTITION 1");
+    assert_rows(t, "2:3:c");
+    clean(f);
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "2:3:c");
+    assert_false(insert_times(t, (struct row[]){ { 1, 4, "d" } }, 1, "second")); /* as after DROP PARTITION */
+    ddl(f, "ALTER TABLE t ATTACH PARTITION 1");
+    assert_rows(t, "1:1:a 1:2:b 1:4:d 1:4:d 2:3:c");
+    ddl(f, "ALTER TABLE t ATTACH PARTITION 1"); /* nothing is left there */
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "1:1:a 1:2:b 1:4:d 1:4:d 2:3:c");
+    ddl(f, "OPTIMIZE TABLE t PARTITION 1 FINAL");
+    assert_rows(t, "1:1:a 1:2:b 1:4:d 1:4:d 2:3:c");
+    table_unref(t);
+}
+
+static void single_parts_go_and_come_back_by_name(void **state)
+{
+    struct fixture *f = *state;
+    create(f, "PARTITION BY p ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert_times(t, three, 3, "");
+    insert_times(t, (struct row[]){ { 1, 4, "d" } }, 1, "");
+    ddl(f, "ALTER TABLE t DETACH PART '1_1_1_0', DROP PART '1_3_3_0'");
+    assert_rows(t, "2:3:c");
+    assert_int_equal(ddl_code(f, "ALTER TABLE t DROP PART '1_3_3_0'"), ERR_NO_SUCH_DATA_PART);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t ATTACH PART '1_3_3_0'"), ERR_BAD_DATA_PART_NAME);
+    ddl(f, "ALTER TABLE t ATTACH PART '1_1_1_0'"); /* while the file of the part it was still waits for its end */
+    assert_rows(t, "1:1:a 1:2:b 2:3:c");
+    clean(f);
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "1:1:a 1:2:b 2:3:c");
+    table_unref(t);
+}
+
+static void a_reader_goes_on_in_a_part_that_is_detached(void **state)
+{
+    struct fixture *f = *state;
+    create(f, "ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert_times(t, three, 3, "");
+    struct part_set *set = table_snapshot(t);
+    ddl(f, "ALTER TABLE t DETACH PARTITION ALL");
+    clean(f);
+    struct column column;
+    struct err err = { 0 };
+    column_init(&column, parquet_schema(set->parts[0]->file)->columns[1].type);
+    assert_true(parquet_read_column(set->parts[0]->file, 0, 1, &column, &err));
+    assert_int_equal(column.rows, 3);
+    column_fini(&column);
+    part_set_unref(set);
+    table_unref(t);
+}
+
+static void a_part_of_another_table_is_not_attached(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    char from[PATH_BYTES];
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String) ORDER BY k");
+    ddl(f, "CREATE TABLE u (p Int32, k UInt64, s String) ORDER BY k");
+    struct table *t = find_table(f, "t"), *u = find_table(f, "u");
+    insert(t, three, 3, "");
+    struct part_set *set = table_snapshot(t);
+    snprintf(from, sizeof from, "/data/tables/default/u/_detached/all/%s", strrchr(set->parts[0]->path, '/') + 1);
+    assert_true(fs_make_dirs(f->fs, "/data/tables/default/u/_detached/all", &err));
+    assert_true(fs_link(f->fs, set->parts[0]->path, from, &err));
+    part_set_unref(set);
+    assert_int_equal(ddl_code(f, "ALTER TABLE u ATTACH PARTITION ALL"), ERR_BAD_ARGUMENTS);
+    assert_rows(u, "");
+    table_unref(t);
+    table_unref(u);
+}
+
+static void columns_go_and_change_their_names_in_old_parts_too(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String, x UInt8 DEFAULT 7) PARTITION BY p ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert(t, three, 2, "");
+    ddl(f, "ALTER TABLE t DROP COLUMN x, RENAME COLUMN s TO old, ADD COLUMN s String DEFAULT 'new'");
+    insert(t, (struct row[]){ { 1, 9, "z" } }, 1, "");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_rows(t, "1:1:new 1:2:new 1:9:z");
+    ddl(f, "ALTER TABLE t DROP COLUMN s, RENAME COLUMN old TO s"); /* the same names for other columns */
+    insert(t, (struct row[]){ { 1, 10, "y" } }, 1, "");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_rows(t, "1:10:y 1:1:a 1:2:b 1:9:");
+    table_unref(t);
+    fixture_reopen(f);
+    t = find_table(f, "t");
+    assert_rows(t, "1:10:y 1:1:a 1:2:b 1:9:");
+    table_unref(t);
+}
+
+static void what_an_alter_cannot_do_has_the_engines_code(void **state)
+{
+    static const struct {
+        const char *command;
+        enum err_code code;
+    } cases[] = {
+        { "DROP COLUMN nope", ERR_NOT_FOUND_COLUMN_IN_BLOCK },
+        { "DROP COLUMN IF EXISTS nope", ERR_OK },
+        { "DROP COLUMN k", ERR_ALTER_OF_COLUMN_IS_FORBIDDEN },
+        { "DROP COLUMN ts", ERR_UNKNOWN_IDENTIFIER }, /* the TTL needs it */
+        { "RENAME COLUMN k TO kk", ERR_ALTER_OF_COLUMN_IS_FORBIDDEN },
+        { "RENAME COLUMN s TO p", ERR_DUPLICATE_COLUMN },
+        { "RENAME COLUMN nope TO p", ERR_NOT_FOUND_COLUMN_IN_BLOCK },
+        { "RENAME COLUMN IF EXISTS nope TO p", ERR_OK },
+        { "MODIFY COLUMN p Int64", ERR_NOT_IMPLEMENTED },
+        { "MODIFY COLUMN p Int32 DEFAULT 5 COMMENT 'five'", ERR_OK },
+        { "MODIFY COLUMN p DEFAULT 6", ERR_OK },
+        { "MODIFY COLUMN s String ALIAS 'x'", ERR_NOT_IMPLEMENTED },
+        { "MODIFY COLUMN s REMOVE DEFAULT", ERR_NOT_IMPLEMENTED },
+        { "RESET SETTING max_bytes", ERR_OK },
+        { "RESET SETTING nope", ERR_BAD_ARGUMENTS },
+        { "CLEAR COLUMN s", ERR_NOT_IMPLEMENTED },
+        { "DROP INDEX i", ERR_NOT_IMPLEMENTED },
+        { "DELETE WHERE 1", ERR_NOT_IMPLEMENTED },
+    };
+    struct fixture *f = *state;
+    create(f, "PARTITION BY p ORDER BY k TTL ts SETTINGS max_bytes = 5");
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        char sql[128];
+        snprintf(sql, sizeof sql, "ALTER TABLE t %s", cases[i].command);
+        enum err_code code = ddl_code(f, sql);
+        if (code != cases[i].code)
+            fail_msg("%s: %d", sql, (int)code);
+    }
+    struct table *t = find_table(f, "t");
+    struct strbuf text = { 0 };
+    table_def_print(table_def(t), false, &text);
+    assert_string_equal(strbuf_cstr(&text),
+                        "CREATE TABLE default.t\n(\n    `p` Int32 DEFAULT 6 COMMENT 'five',\n    `k` UInt64,\n    `s` "
+                        "String,\n    `ts` DateTime MATERIALIZED toDateTime(k)\n)\nENGINE = MergeTree\nPARTITION BY "
+                        "p\nORDER BY k\nTTL ts\nSETTINGS index_granularity = 8192");
+    strbuf_fini(&text);
+    table_unref(t);
+}
+
 /* ---- the log ---- */
 
 static void print_event(void *context, const struct part_log_row *row)
@@ -312,6 +470,12 @@ int main(void)
         T(the_oldest_parts_go_where_a_table_has_a_cap),
         T(a_merge_makes_old_rows_no_younger),
         T(a_cap_over_all_tables_takes_the_oldest_of_all),
+        T(a_detached_partition_comes_back_whole),
+        T(single_parts_go_and_come_back_by_name),
+        T(a_reader_goes_on_in_a_part_that_is_detached),
+        T(a_part_of_another_table_is_not_attached),
+        T(columns_go_and_change_their_names_in_old_parts_too),
+        T(what_an_alter_cannot_do_has_the_engines_code),
         T(what_becomes_of_parts_is_in_the_part_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
