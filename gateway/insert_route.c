@@ -307,10 +307,10 @@ void insert_into_null(struct request *request)
     if (request->query_id[0] == '\0')
         rng_uuid4_text(request->gateway->rng, request->query_id);
     if (insert_parse(request, &data, &block, &report, &err)) {
-        struct request_verdict verdict = { .outcome = INSERT_STORED,
-                                           .rows = report.rows,
-                                           .rows_bytes = block_bytes(&block) };
-        answer_ok(request, &verdict);
+        request->verdict = (struct request_verdict){ .outcome = INSERT_STORED,
+                                                     .rows = report.rows,
+                                                     .rows_bytes = block_bytes(&block) };
+        answer_ok(request, ACK_STORED);
     } else {
         (void)answer_error(request, &err);
     }
