@@ -80,6 +80,7 @@ void settings_request_init(struct settings_request *s, const struct config *conf
         .wait = config->wait_for_async_insert,
         .sync_deduplicate = true,
         .wait_timeout_ns = config->wait_for_async_insert_timeout,
+        .spool = config->spool_mode,
         .deduplicate = (enum deduplicate_mode)config->deduplicate_insert,
         .limits = { .bytes_max = config->async_insert_max_data_size,
                     .inserts_max = config->async_insert_max_query_number,
@@ -140,7 +141,7 @@ static void add_setting(struct settings_request *s, struct arena *arena, struct 
             memcpy(more, s->settings, s->settings_count * sizeof(more[0]));
         s->settings = more;
     }
-    s->settings[s->settings_count++] = (struct insert_setting){ name, value };
+    s->settings[s->settings_count++] = (struct insert_setting){ .name = name, .value = value };
 }
 
 static bool flag(struct str value)
@@ -363,15 +364,15 @@ static bool parse_deduplicate(struct str value, enum deduplicate_mode *out, stru
                    (int)MIN(value.len, 60u), value.data);
 }
 
-static bool parse_ack(struct str value, enum ack_level *out, struct err *err)
+static bool parse_ack(const struct settings_request *s, struct str value, enum ack_level *out, struct err *err)
 {
     for (enum ack_level level = ACK_BUFFERED; level <= ACK_STORED; level++) {
         if (!str_is(value, ack_name(level)))
             continue;
-        *out = level;
-        if (level == ACK_SPOOLED)
+        if (level == ACK_SPOOLED && s->spool == SPOOL_OFF)
             return err_set(err, ERR_BAD_ARGUMENTS,
-                           "sluice_ack=spooled cannot be reached: this daemon runs without a spool");
+                           "sluice_ack=spooled cannot be reached: this daemon runs without a spool (spool.mode)");
+        *out = level;
         return true;
     }
     return err_set(err, ERR_BAD_ARGUMENTS,
@@ -410,7 +411,7 @@ static bool apply_own(struct settings_request *s, const struct own_setting *own,
     case KIND_DEDUPLICATE:
         return parse_deduplicate(value, field, err);
     case KIND_ACK:
-        return parse_ack(value, field, err);
+        return parse_ack(s, value, field, err);
     }
     must(false);
     return false;
@@ -523,6 +524,7 @@ static void settle(struct settings_request *s)
         s->limits.inserts_max = UINT64_MAX;
     if (s->ack != ACK_NONE)
         s->wait = s->ack == ACK_STORED;
+    s->spooled = s->spool == SPOOL_ALWAYS || (s->ack == ACK_SPOOLED && s->spool == SPOOL_ON);
 }
 
 bool settings_request_apply_all(struct settings_request *s, bool readonly, struct err *err)
@@ -539,11 +541,44 @@ bool settings_request_apply_all(struct settings_request *s, bool readonly, struc
     return true;
 }
 
+static bool out_of_range(struct str value, const char *type, struct err *err)
+{
+    return err_set(err, ERR_CANNOT_CONVERT_TYPE, "Field value " STR_FMT " is out of range of %s type",
+                   STR_ARG(str_sub(value, 0, 60)), type);
+}
+
+/* A clause knows numbers from texts: a number has to lie in the setting's range, and its fraction is cut off. */
+static bool convert_number(struct str name, struct str *value, struct arena *arena, struct err *err)
+{
+    const struct engine_setting *setting = engine_setting_find(name);
+    struct str type = setting == NULL ? STR_EMPTY : str_of(setting->type);
+    double number;
+    if (setting != NULL && str_starts(str_of(setting->default_text), STR("auto(")))
+        type = STR("UInt64");
+    if (!str_to_double(*value, &number))
+        return true;
+    if (str_is(type, "String") || str_is(type, "Enum"))
+        return err_set(err, ERR_BAD_GET, "Bad get: has a number, requested String");
+    if (str_is(type, "Bool"))
+        return number == 0 || number == 1 || out_of_range(*value, "bool", err);
+    bool is_signed = str_is(type, "Int64");
+    if (!is_signed && !str_is(type, "UInt64") && !str_is(type, "Milliseconds"))
+        return true;
+    if (is_signed ? number < -0x1p63 || number >= 0x1p63 : number < 0 || number >= 0x1p64)
+        return out_of_range(*value, is_signed ? "long" : "unsigned long", err);
+    if (str_find_char(*value, '.') != STR_NONE || str_find_char(*value, 'e') != STR_NONE)
+        *value = str_of(is_signed ? arena_printf(arena, "%lld", (long long)number)
+                                  : arena_printf(arena, "%llu", (unsigned long long)number));
+    return true;
+}
+
 bool settings_request_apply_clause(struct settings_request *s, const struct insert_setting *clause, size_t count,
                                    struct arena *arena, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct str name = arena_dup(arena, clause[i].name), value = arena_dup(arena, clause[i].value);
+        if (clause[i].is_number && !convert_number(name, &value, arena, err))
+            return false;
         if (!settings_request_apply(s, name, value, err))
             return false;
         add_setting(s, arena, name, value);

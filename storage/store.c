@@ -126,6 +126,8 @@ static struct store *store_new(const struct store_options *options)
     struct store *store = NEW(struct store);
     struct strbuf path = { 0 };
     store->env = (struct table_env){ .fs = options->fs, .clock = options->clock, .rng = options->rng };
+    store->env.merge_memory =
+        options->merge_memory == 0 ? MERGE_MEMORY_MAX : MIN(options->merge_memory, MERGE_MEMORY_MAX);
     store->dir = mem_strdup(options->dir);
     strbuf_addf(&path, "%s/tables", options->dir);
     store->tables_dir = strbuf_take(&path);
@@ -192,6 +194,37 @@ struct part_log *store_part_log(struct store *store)
 uint64_t store_damaged(const struct store *store)
 {
     return __atomic_load_n(&store->env.damaged, __ATOMIC_RELAXED);
+}
+
+void store_set_spool(struct store *store, uint64_t id, uint64_t floor)
+{
+    __atomic_store_n(&store->env.spool_id, id, __ATOMIC_RELAXED);
+    __atomic_store_n(&store->env.spool_floor, floor, __ATOMIC_RELAXED);
+}
+
+static void add_stored(struct table *table, uint64_t spool_id, struct ranges *sequences)
+{
+    struct table_part_info *parts = NULL;
+    size_t count = 0;
+    table_parts(table, &parts, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].part->spool_id == spool_id)
+            ranges_join(sequences, &parts[i].part->spooled);
+        part_unref(parts[i].part);
+    }
+    free(parts);
+}
+
+void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges *sequences)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    store_tables(store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        add_stored(tables[i], spool_id, sequences);
+        table_unref(tables[i]);
+    }
+    free(tables);
 }
 
 /* ---- looking up ---- */
