@@ -1,5 +1,5 @@
-/* A start over a spool whose only segment holds any bytes: it opens, nothing is brought back that no sound record holds,
- * nothing twice; what is there is read the same in pieces of any size; a second start finds the same. */
+/* A start over a spool whose only segment holds any bytes: it opens, nothing is brought back that no sound record
+ * holds, nothing twice; what is there is read the same in pieces of any size; a second start finds the same. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,11 +33,9 @@ static bool read_input(void *context, uint64_t offset, void *out, size_t bytes, 
 static void read_all(struct str bytes, size_t piece_max, struct strbuf *found, uint64_t *inserts)
 {
     struct input input = { bytes, piece_max };
-    struct spool_reader reader = { .read = read_input,
-                                   .context = &input,
-                                   .size = bytes.len,
-                                   .spool = SPOOL,
-                                   .at = SPOOL_FILE_HEAD_BYTES };
+    struct spool_reader reader = {
+        .read = read_input, .context = &input, .size = bytes.len, .spool = SPOOL, .at = SPOOL_FILE_HEAD_BYTES
+    };
     struct spool_record record;
     struct spool_insert insert;
     struct err err;
