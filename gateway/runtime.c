@@ -72,7 +72,7 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *replayers, *spool_writer, *spool_reader;
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader;
     struct server *servers[NET_SOCKETS_MAX], *admin;
     _Atomic size_t servers_count; /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -196,6 +196,11 @@ static uint64_t spool_read_step(void *context, uint64_t now_ns)
 static uint64_t merge_step(void *context, uint64_t now_ns)
 {
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t publish_step(void *context, uint64_t now_ns)
+{
+    return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
 }
 
 static uint64_t keep_step(void *context, uint64_t now_ns)
@@ -419,6 +424,7 @@ static void start_workers(struct runtime *runtime)
     runtime->mergers =
         loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
     runtime->keepers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, keep_step, runtime);
+    runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
@@ -742,6 +748,9 @@ static void stop(struct runtime *runtime)
     loop_free(runtime->spool_reader);
     loop_free(runtime->spool_writer);
     spool_close(gateway->spool);
+    loop_free(runtime->publishers);
+    if (gateway->store != NULL) /* what was flushed last */
+        (void)store_publish_step(gateway->store, clock_mono_ns(gateway->clock), true);
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);
