@@ -263,7 +263,9 @@ static bool bind_column(struct binder *b, struct node *node)
         node->args[0] = tuple;
         node->args[1] = element;
         node->args_count = 2;
-        return expr_bind(b, node);
+        bool ok = expr_bind(b, node);
+        if (ok || b->err->code != ERR_NOT_FOUND_COLUMN_IN_BLOCK)
+            return ok;
     }
     return err_set(b->err, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
                    STR_ARG(str_sub(node->text, 0, 64)));

@@ -802,8 +802,8 @@ static struct node *parse_between(struct parser *p, struct node *node, bool not 
 static struct node *parse_in(struct parser *p, struct node *node, bool not )
 {
     struct node *list = parse_concat(p);
-    if (list != NULL && list->kind == NODE_LITERAL)
-        list->parens = true;
+    if (list != NULL) /* 5 is (5), and ((1, 2)) is (1, 2) */
+        list->parens = list->kind == NODE_LITERAL || (list->parens && list->style != STYLE_TUPLE);
     return new_binary(p, not ? "notIn" : "in", not ? "NOT IN" : "IN", node, list);
 }
 
