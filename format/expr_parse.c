@@ -401,12 +401,14 @@ static struct node *parse_unit_call(struct parser *p, struct str name, const cha
     char *lower = arena_printf(p->arena, "%s", unit);
     lower[0] = (char)(lower[0] | 0x20);
     list_add(&args, new_string(p, str_of(lower)));
-    if (!take(p, ",") || !parse_list(p, ")", &args))
-        (void)(p->err->code == ERR_OK && fail(p, "comma"));
-    else if ((add || sub) && args.count == 3)
-        node = new_call2(p, add ? "plus" : "minus", args.nodes[2], new_interval(p, unit, args.nodes[1]));
-    else
-        node = new_call(p, name, STYLE_CALL, "", args.nodes, args.count);
+    if (need(p, ",") && parse_list(p, ")", &args)) {
+        if (!add && !sub)
+            node = new_call(p, name, STYLE_CALL, "", args.nodes, args.count);
+        else if (args.count == 3)
+            node = new_call2(p, add ? "plus" : "minus", args.nodes[2], new_interval(p, unit, args.nodes[1]));
+        else
+            node = fail(p, "three arguments before");
+    }
     free(args.nodes);
     return node;
 }
