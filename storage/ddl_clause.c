@@ -233,6 +233,21 @@ static bool take_add_column(struct ddl_parser *p, struct alter_command *out)
     return out->first || !lexer_take_word(&p->lexer, "AFTER") || ddl_take_name(p, &out->after);
 }
 
+/* Which rows are read does not follow from the order of indexes: FIRST and AFTER are read and forgotten. */
+static bool take_add_index(struct ddl_parser *p, struct alter_command *out)
+{
+    struct str after;
+    out->kind = ALTER_ADD_INDEX;
+    struct lexer ahead = p->lexer;
+    if (lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS")) {
+        out->if_not_exists = true;
+        p->lexer = ahead;
+    }
+    if (!ddl_take_index(p, &out->text))
+        return false;
+    return lexer_take_word(&p->lexer, "FIRST") || !lexer_take_word(&p->lexer, "AFTER") || ddl_take_name(p, &after);
+}
+
 static bool take_modify(struct ddl_parser *p, struct alter_command *out)
 {
     if (lexer_take_word(&p->lexer, "TTL")) {
@@ -259,6 +274,13 @@ static bool take_alter(struct ddl_parser *p, struct alter_command *out)
                                            "UNFREEZE", "FETCH",       "MOVE",   "APPLY",  "RESET",   "REMOVE" };
     if (ddl_take_words(p, "ADD", "COLUMN"))
         return take_add_column(p, out);
+    if (ddl_take_words(p, "ADD", "INDEX"))
+        return take_add_index(p, out);
+    if (ddl_take_words(p, "DROP", "INDEX")) {
+        out->kind = ALTER_DROP_INDEX;
+        out->if_exists = ddl_take_words(p, "IF", "EXISTS");
+        return ddl_take_name(p, &out->text);
+    }
     if (ddl_take_words(p, "COMMENT", "COLUMN")) {
         out->kind = ALTER_COMMENT_COLUMN;
         out->if_exists = ddl_take_words(p, "IF", "EXISTS");
@@ -283,7 +305,8 @@ static bool take_alter(struct ddl_parser *p, struct alter_command *out)
             return err_set(p->err, ERR_NOT_IMPLEMENTED, "ALTER TABLE ... " STR_FMT " " STR_FMT " is not supported",
                            STR_ARG(what.text), STR_ARG(object.text));
         }
-    return ddl_fail(p, "ADD COLUMN, COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, MODIFY SETTING, DROP PARTITION");
+    return ddl_fail(p, "ADD COLUMN, ADD INDEX, COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, MODIFY SETTING, DROP INDEX, "
+                       "DROP PARTITION");
 }
 
 bool ddl_take_alters(struct ddl_parser *p, struct ddl_statement *out)

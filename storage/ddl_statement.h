@@ -64,6 +64,8 @@ enum alter_kind {
     ALTER_REMOVE_TTL,
     ALTER_MODIFY_COMMENT,
     ALTER_MODIFY_SETTING,
+    ALTER_ADD_INDEX,
+    ALTER_DROP_INDEX,
     ALTER_DROP_PARTITION
 };
 struct alter_command {
@@ -72,7 +74,7 @@ struct alter_command {
     size_t columns_count;
     bool if_exists, if_not_exists, first;
     struct str after;
-    struct str column, text; /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT */
+    struct str column, text; /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, ADD INDEX; DROP INDEX: its name */
     struct table_setting *settings;
     size_t settings_count;
     bool partition_all, partition_by_id;
@@ -114,6 +116,8 @@ bool ddl_take_words(struct ddl_parser *p, const char *first, const char *second)
 must_use bool ddl_take_settings(struct ddl_parser *p, struct table_setting **settings, size_t *count);
 /* One column declaration; Nested becomes several. Appended to *columns. */
 must_use bool ddl_take_column(struct ddl_parser *p, struct table_spec *spec, bool *is_primary);
+/* What follows INDEX: name expr TYPE t(args) [GRANULARITY n]; all of it, canonical. */
+must_use bool ddl_take_index(struct ddl_parser *p, struct str *out);
 /* ( columns, indexes, ... ), the bracket included. */
 must_use bool ddl_take_columns(struct ddl_parser *p, struct table_spec *spec);
 /* ENGINE and the clauses after it. */

@@ -314,6 +314,8 @@ static bool open_writer(struct merger *m, struct part_name *name, struct err *er
                                        .level = name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
+                                       .blooms = def->blooms,
+                                       .blooms_count = def->blooms_count,
                                        .row_group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : 0 };
     return part_writer_open(job->fs, job->dir, name, def->stored, &options, &m->writer, err);
 }
