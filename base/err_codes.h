@@ -154,6 +154,7 @@
     X(511, UNKNOWN_ROLE,                                404, ERR_REJECT) \
     X(512, SET_NON_GRANTED_ROLE,                        403, ERR_REJECT) \
     X(516, AUTHENTICATION_FAILED,                       403, ERR_REJECT) \
+    X(554, LZMA_STREAM_DECODER_FAILED,                  500, ERR_REJECT) \
     X(560, ZSTD_ENCODER_FAILED,                         500, ERR_REJECT) \
     X(561, ZSTD_DECODER_FAILED,                         500, ERR_REJECT) \
     X(563, CANNOT_READ_MAP_FROM_TEXT,                   500, ERR_REJECT) \
@@ -162,6 +163,7 @@
     X(626, CANNOT_SKIP_UNKNOWN_FIELD,                   500, ERR_REJECT) \
     X(632, UNEXPECTED_DATA_AFTER_PARSED_VALUE,          500, ERR_REJECT) \
     X(636, CANNOT_EXTRACT_TABLE_STRUCTURE,              500, ERR_REJECT) \
+    X(638, SNAPPY_UNCOMPRESS_FAILED,                    500, ERR_REJECT) \
     X(659, UNKNOWN_STATUS_OF_TRANSACTION,               500, ERR_UNKNOWN) \
     X(675, CANNOT_PARSE_IPV4,                           400, ERR_REJECT) \
     X(676, CANNOT_PARSE_IPV6,                           400, ERR_REJECT) \

@@ -99,4 +99,5 @@ int verb_dlq_show(struct cli *cli);
 int verb_dlq_replay(struct cli *cli);
 int verb_dlq_drop(struct cli *cli);
 int verb_load_upclick(struct cli *cli);
+int verb_crash_test(struct cli *cli);
 #endif

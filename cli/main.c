@@ -37,6 +37,10 @@ const struct verb cli_verbs[] = {
       "      Where: --target http://ADDRESS:PORT (--url), --allow-remote if that is not this machine.\n"
       "      The check: --verify, --no-verify.",
       "sluice load upclick --functions 200 --every 10 --duration 60", verb_load_upclick },
+    { "crash-test", "--dir DIR [--kills N] [--clients N] [--seed N] [--sluiced FILE] [--keep]",
+      "Kill a daemon of its own under load, N times (20), on the disk of DIR; then\n"
+      "      look for inserts that were acknowledged and are lost, doubled or partial",
+      "sluice crash-test --kills 50 --dir /var/tmp", verb_crash_test },
 };
 const size_t cli_verbs_count = ARRAY_COUNT(cli_verbs);
 

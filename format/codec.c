@@ -136,14 +136,15 @@ static bool fail_name(struct str name, struct err *err)
         return err_set(err, ERR_NOT_IMPLEMENTED, "Unsupported compression method");
     return err_set(err, ERR_NOT_IMPLEMENTED,
                    "Unknown compression method '" STR_FMT
-                   "'. Only 'auto', 'none', 'gzip', 'deflate', 'br', 'zstd', 'lz4' "
-                   "are supported as compression methods",
+                   "'. Only 'auto', 'none', 'gzip', 'deflate', 'br', 'zstd', 'lz4', 'xz', "
+                   "'snappy' are supported as compression methods",
                    STR_ARG(name));
 }
 
 static const struct coding *coding_find(struct str name)
 {
-    static const struct coding *const codings[] = { &codec_gzip, &codec_deflate, &codec_zstd, &codec_lz4, &codec_br };
+    static const struct coding *const codings[] = { &codec_gzip, &codec_deflate, &codec_zstd,  &codec_lz4,
+                                                    &codec_br,   &codec_xz,      &codec_snappy };
     for (size_t i = 0; i < ARRAY_COUNT(codings); i++)
         if (str_eq_nocase(name, str_of(codings[i]->name)))
             return codings[i];
@@ -207,6 +208,10 @@ bool codec_compress(struct str name, struct str in, struct strbuf *out, struct e
         fits = codec_compress_lz4(in, out);
     else if (str_eq_nocase(name, STR("br")))
         fits = codec_compress_br(in, out);
+    else if (str_eq_nocase(name, STR("xz")))
+        fits = codec_compress_xz(in, out);
+    else if (str_eq_nocase(name, STR("snappy")))
+        fits = codec_compress_snappy(in, out);
     else if (str_eq_nocase(name, STR("gzip")) || str_eq_nocase(name, STR("deflate")))
         fits = codec_compress_zlib(str_eq_nocase(name, STR("gzip")), in, out);
     else

@@ -1,4 +1,4 @@
-/* codec_libs.c: gzip, deflate, zstd, lz4 and br by their libraries.
+/* codec_libs.c: gzip, deflate, zstd, lz4, br and xz by their libraries.
  *
  * Every decoder is the same loop: give the library input and room until it takes no more and leaves room over. `inside`
  * follows the library's word on where a frame ends; more input then begins the next one, so several members or frames
@@ -6,6 +6,7 @@
 #include <brotli/decode.h>
 #include <brotli/encode.h>
 #include <lz4frame.h>
+#include <lzma.h>
 #include <stdlib.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -21,7 +22,9 @@ enum {
     ZLIB_LEVEL = 3,
     ZSTD_LEVEL = 1,
     MEM_LEVEL = 8,
-    BR_QUALITY = 3
+    BR_QUALITY = 3,
+    XZ_MEMORY_MAX = 66 << 20, /* what "xz -9" needs; touched only as far as there is output */
+    XZ_LEVEL = 1              /* takes 10 MiB to compress */
 };
 
 /* ---- zlib ---- */
@@ -339,6 +342,79 @@ bool codec_compress_br(struct str in, struct strbuf *out)
         return false;
     must(BrotliEncoderCompress(BR_QUALITY, BROTLI_DEFAULT_WINDOW, BROTLI_MODE_TEXT, in.len, (const uint8_t *)in.data,
                                &written, (uint8_t *)room));
+    strbuf_grew(out, written);
+    return true;
+}
+
+/* ---- xz ---- */
+
+/* None is kept: it would hold on to the largest dictionary it has seen. */
+static void *take_xz(void)
+{
+    lzma_stream *x = NEW(lzma_stream);
+    must(lzma_stream_decoder(x, XZ_MEMORY_MAX, LZMA_CONCATENATED) == LZMA_OK);
+    return x;
+}
+
+static void give_xz(void *state)
+{
+    lzma_end(state);
+    free(state);
+}
+
+static bool fail_xz(lzma_ret rc, struct err *err)
+{
+    const char *what = rc == LZMA_BUF_ERROR        ? "the input ends inside a stream"
+                       : rc == LZMA_FORMAT_ERROR   ? "not in the xz format"
+                       : rc == LZMA_MEMLIMIT_ERROR ? "the dictionary is too large"
+                                                   : "damaged data";
+    return err_set(err, ERR_LZMA_STREAM_DECODER_FAILED, "lzma_stream_decoder failed: %s", what);
+}
+
+static bool feed_xz(struct codec *c, struct str in, struct strbuf *out, struct err *err)
+{
+    lzma_stream *x = c->state;
+    bool full = false;
+    while (in.len > 0 || full) {
+        struct codec_room room;
+        codec_room(c, in, out, &room);
+        x->next_in = (const uint8_t *)in.data;
+        x->avail_in = in.len;
+        x->next_out = (uint8_t *)room.at;
+        x->avail_out = room.bytes;
+        lzma_ret rc = lzma_code(x, LZMA_RUN);
+        if (rc != LZMA_OK && rc != LZMA_BUF_ERROR)
+            return fail_xz(rc, err);
+        if (!codec_moved(c, out, &room, in.len - x->avail_in, room.bytes - x->avail_out, err))
+            return false;
+        in = str_from(in, in.len - x->avail_in);
+        full = x->avail_out == 0;
+    }
+    return true;
+}
+
+/* Only the library knows whether a stream, or the padding behind it, is complete. */
+static bool finish_xz(struct codec *c, struct err *err)
+{
+    lzma_stream *x = c->state;
+    lzma_ret rc = LZMA_OK;
+    x->avail_in = x->avail_out = 0;
+    while (c->in_bytes > 0 && rc == LZMA_OK) /* without progress the second call is LZMA_BUF_ERROR */
+        rc = lzma_code(x, LZMA_FINISH);
+    return c->in_bytes == 0 || rc == LZMA_STREAM_END || fail_xz(rc, err);
+}
+
+const struct coding codec_xz = { "xz", take_xz, give_xz, feed_xz, finish_xz };
+
+bool codec_compress_xz(struct str in, struct strbuf *out)
+{
+    size_t bound = lzma_stream_buffer_bound(in.len), written = 0;
+    must(bound > 0); /* 0: too long to say */
+    char *room = strbuf_room(out, bound);
+    if (room == NULL)
+        return false;
+    must(lzma_easy_buffer_encode(XZ_LEVEL, LZMA_CHECK_CRC64, NULL, (const uint8_t *)in.data, in.len, (uint8_t *)room,
+                                 &written, bound) == LZMA_OK);
     strbuf_grew(out, written);
     return true;
 }

@@ -52,19 +52,7 @@ static void give_native(void *state)
 
 static uint32_t u32_at(const char *p)
 {
-    const uint8_t *u = (const uint8_t *)p;
-    return (uint32_t)u[0] | (uint32_t)u[1] << 8 | (uint32_t)u[2] << 16 | (uint32_t)u[3] << 24;
-}
-
-static uint64_t u64_at(const char *p)
-{
-    return u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
-}
-
-static void put_le(char *p, uint64_t v, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        p[i] = (char)(v >> (8 * i) & 0xff);
+    return (uint32_t)codec_load_le(p, 4);
 }
 
 static bool check_method(struct native *n, uint8_t method, struct err *err)
@@ -106,7 +94,7 @@ static bool read_header(struct codec *c, const char *at, struct frame *frame, st
 
 static bool check_sum(const char *at, const struct frame *frame, struct err *err)
 {
-    struct hash128 expected = { .lo = u64_at(at), .hi = u64_at(at + 8) };
+    struct hash128 expected = { .lo = codec_load_le(at, 8), .hi = codec_load_le(at + 8, 8) };
     struct hash128 actual = cityhash128_v102(str_make(at + CHECKSUM_BYTES, frame->bytes));
     if (hash128_eq(expected, actual))
         return true;
@@ -246,11 +234,11 @@ void codec_compress_native(struct str in, struct strbuf *out)
         must(written > 0);
         size_t bytes = HEADER_BYTES + (size_t)written;
         at[CHECKSUM_BYTES] = (char)METHOD_LZ4;
-        put_le(at + CHECKSUM_BYTES + 1, bytes, 4);
-        put_le(at + CHECKSUM_BYTES + 5, block.len, 4);
+        codec_store_le(at + CHECKSUM_BYTES + 1, bytes, 4);
+        codec_store_le(at + CHECKSUM_BYTES + 5, block.len, 4);
         struct hash128 sum = cityhash128_v102(str_make(at + CHECKSUM_BYTES, bytes));
-        put_le(at, sum.lo, 8);
-        put_le(at + 8, sum.hi, 8);
+        codec_store_le(at, sum.lo, 8);
+        codec_store_le(at + 8, sum.hi, 8);
         strbuf_grew(out, CHECKSUM_BYTES + bytes);
     }
 }

@@ -2,6 +2,7 @@
 #include <brotli/decode.h>
 #include <lz4.h>
 #include <lz4frame.h>
+#include <snappy-c.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -34,80 +35,13 @@ bool pq_codec_known(int codec)
            codec == PARQUET_BROTLI || codec == CODEC_LZ4_HADOOP || codec == PARQUET_ZSTD || codec == PARQUET_LZ4_RAW;
 }
 
-/* ---- snappy: https://github.com/google/snappy/blob/main/format_description.txt ---- */
-
-struct snappy {
-    const uint8_t *at, *end;
-    uint8_t *out;
-    size_t used, size;
-};
-
-static bool snappy_number(struct snappy *s, unsigned bytes, size_t *value)
-{
-    *value = 0;
-    if ((size_t)(s->end - s->at) < bytes)
-        return false;
-    for (unsigned i = 0; i < bytes; i++)
-        *value |= (size_t)*s->at++ << (8 * i);
-    return true;
-}
-
-static bool snappy_literal(struct snappy *s, uint8_t tag)
-{
-    size_t len = tag >> 2;
-    if (len >= 60 && !snappy_number(s, (unsigned)len - 59, &len))
-        return false;
-    len++;
-    if (len > (size_t)(s->end - s->at) || len > s->size - s->used)
-        return false;
-    memcpy(s->out + s->used, s->at, len);
-    s->at += len;
-    s->used += len;
-    return true;
-}
-
-static bool snappy_copy(struct snappy *s, uint8_t tag)
-{
-    size_t len = (size_t)(tag >> 2) + 1, offset;
-    if (!snappy_number(s, (tag & 3) == 3 ? 4 : tag & 3, &offset))
-        return false;
-    if ((tag & 3) == 1) {
-        len = ((size_t)(tag >> 2) & 7) + 4;
-        offset |= (size_t)(tag >> 5) << 8;
-    }
-    if (offset == 0 || offset > s->used || len > s->size - s->used)
-        return false;
-    for (size_t i = 0; i < len; i++, s->used++)
-        s->out[s->used] = s->out[s->used - offset]; /* may overlap: a repetition */
-    return true;
-}
-
 static const char *unpack_snappy(struct str in, void *out, size_t out_bytes)
 {
-    struct snappy s = {
-        .at = (const uint8_t *)in.data, .end = (const uint8_t *)in.data + in.len, .out = out, .size = out_bytes
-    };
-    uint64_t size = 0;
-    unsigned shift = 0;
-    uint8_t byte;
-    do {
-        if (s.at == s.end || shift > 28)
-            return "snappy data is cut";
-        byte = *s.at++;
-        size |= (uint64_t)(byte & 0x7F) << shift;
-        shift += 7;
-    } while (byte >= 0x80);
-    if (size != out_bytes)
-        return "snappy data of another size";
-    while (s.at < s.end) {
-        uint8_t tag = *s.at++;
-        if ((tag & 3) == 0 ? !snappy_literal(&s, tag) : !snappy_copy(&s, tag))
-            return "snappy data is damaged";
-    }
-    return s.used == out_bytes ? NULL : "snappy data ends early";
+    size_t n;
+    if (snappy_uncompressed_length(in.data, in.len, &n) != SNAPPY_OK || n != out_bytes)
+        return "snappy data is cut or of another size";
+    return snappy_uncompress(in.data, in.len, out, &n) == SNAPPY_OK ? NULL : "snappy data is damaged";
 }
-
-/* ---- the others ---- */
 
 static const char *unpack_gzip(struct str in, uint8_t *out, size_t out_bytes)
 {

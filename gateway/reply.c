@@ -128,7 +128,8 @@ static bool offers(struct str accept, struct str name)
 
 struct str reply_pick_encoding(struct str accept_encoding)
 {
-    static const struct str order[] = { { "zstd", 4 }, { "br", 2 }, { "lz4", 3 }, { "gzip", 4 }, { "deflate", 7 } };
+    static const struct str order[] = { { "zstd", 4 }, { "br", 2 },      { "lz4", 3 }, { "snappy", 6 },
+                                        { "gzip", 4 }, { "deflate", 7 }, { "xz", 2 } };
     if (accept_encoding.len == 0)
         return STR_EMPTY;
     for (size_t i = 0; i < ARRAY_COUNT(order); i++) {

@@ -34,7 +34,7 @@ static void add_text(struct sql_run *run, size_t column, struct str text)
 
 static bool like_matches(const struct sql_statement *statement, struct str name)
 {
-    return !statement->like_given || sql_like(name, statement->like, statement->like_fold) != statement->like_not;
+    return !statement->like_given || string_like(name, statement->like, statement->like_fold) != statement->like_not;
 }
 
 static struct str database_of(const struct sql_run *run, const struct sql_statement *statement)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/sql_types.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_types.h"
 
 struct sql_state {
     struct sql_call *call;

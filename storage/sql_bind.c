@@ -4,8 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "format/moment.h"
+#include "format/sql_types.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_types.h"
 
 bool sql_node_is_simple(const struct sql_node *node)
 {
@@ -342,7 +343,7 @@ static const char *small_template(enum sql_operator op, const struct type *a, co
 static bool is_interval(const struct sql_node *node)
 {
     int unit;
-    return node->kind == SQL_CALL && sql_interval_unit(node->name, &unit);
+    return node->kind == SQL_CALL && unit_of_interval(node->name, &unit);
 }
 
 bool sql_bind_arithmetic(struct sql_resolver *r, struct sql_node *node, struct err *err)
@@ -909,7 +910,7 @@ static bool bind_interval_arithmetic(struct sql_resolver *r, struct sql_node *no
         node->args = sql_node_call(r, "", swapped, 2, node->offset)->args;
     }
     struct sql_node *interval = node->args[1];
-    sql_interval_unit(interval->name, &unit);
+    unit_of_interval(interval->name, &unit);
     if (interval->args_count != 1)
         return sql_bind_error(interval, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "1 argument is needed", err);
     if (!sql_resolve_node(r, node->args[0], err) || !sql_resolve_node(r, interval->args[0], err))

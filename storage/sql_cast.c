@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/sql_types.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_types.h"
 
 static bool no_conversion(const struct type *from, const struct type *to, struct err *err)
 {

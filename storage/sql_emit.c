@@ -5,8 +5,8 @@
  * those and no more, and a subquery computes those and no more. */
 #include <string.h>
 
+#include "format/sql_types.h"
 #include "storage/sql_run.h"
-#include "storage/sql_types.h"
 
 struct emitter {
     struct sql_run *run;

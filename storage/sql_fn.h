@@ -1,6 +1,7 @@
 /* sql_fn.h: every function the SQL knows, for the table in sql_functions.c. Inside storage/sql_*.c only. */
 #ifndef SLUICE_STORAGE_SQL_FN_H
 #define SLUICE_STORAGE_SQL_FN_H
+#include "format/string_ops.h"
 #include "format/text_value.h"
 #include "format/timezone.h"
 #include "storage/sql_run.h"
@@ -44,10 +45,9 @@ sql_bind_fn sql_bind_compare, sql_bind_arithmetic, sql_bind_logic, sql_bind_not,
 sql_scalar_fn sql_run_compare, sql_run_arithmetic, sql_run_negate;
 
 /* sql_fn_text.c */
-sql_scalar_fn sql_run_length, sql_run_text, sql_run_concat, sql_run_substring, sql_run_position, sql_run_replace,
-    sql_run_affix, sql_run_trim, sql_run_split, sql_run_hex, sql_run_base64, sql_run_like, sql_run_readable,
-    sql_run_reinterpret, sql_run_hash, sql_run_repeat;
-enum sql_text_op { SQL_LOWER, SQL_UPPER, SQL_REVERSE, SQL_LEFT, SQL_RIGHT };
+sql_scalar_fn sql_run_length, sql_run_text, sql_run_side, sql_run_concat, sql_run_substring, sql_run_position,
+    sql_run_replace, sql_run_affix, sql_run_trim, sql_run_split, sql_run_hex, sql_run_base64, sql_run_like,
+    sql_run_readable, sql_run_reinterpret, sql_run_hash, sql_run_repeat;
 
 /* sql_fn_number.c */
 sql_bind_fn sql_bind_round, sql_bind_abs, sql_bind_bits;
@@ -60,7 +60,6 @@ sql_scalar_fn sql_run_time_part, sql_run_time_start, sql_run_add, sql_run_date_d
     sql_run_best_effort, sql_run_interval;
 /* x + n units: type of the result into node; args are {x, n}. */
 bool sql_bind_add(struct sql_resolver *r, struct sql_node *node, int unit, bool subtract, struct err *err);
-bool sql_interval_unit(struct str function, int *unit); /* toIntervalMinute -> unit */
 sql_bind_fn sql_bind_add_function, sql_bind_start_of_interval;
 
 /* sql_fn_array.c */

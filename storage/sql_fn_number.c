@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "format/sql_types.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_types.h"
 
 bool sql_run_math(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {

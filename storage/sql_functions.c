@@ -2,8 +2,8 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "format/sql_types.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_types.h"
 
 /* The op of a function is a number of the enum its run function knows, or a letter. */
 static const struct sql_function functions[] = {

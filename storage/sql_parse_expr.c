@@ -11,9 +11,9 @@
 
 #include "base/text.h"
 #include "format/params.h"
+#include "format/sql_types.h"
 #include "format/text_value.h"
 #include "storage/sql_parser.h"
-#include "storage/sql_types.h"
 
 /* ---- small steps ---- */
 

@@ -5,9 +5,9 @@
  * GROUP BY nor under an aggregate is an error. */
 #include <string.h>
 
+#include "format/sql_types.h"
 #include "storage/sql_fn.h"
 #include "storage/sql_run.h"
-#include "storage/sql_types.h"
 
 /* ---- nodes made here ---- */
 

@@ -2,9 +2,9 @@
  */
 #include <string.h>
 
+#include "format/sql_types.h"
 #include "storage/sql_fn.h"
 #include "storage/sql_run.h"
-#include "storage/sql_types.h"
 
 /* ---- aliases ---- */
 

@@ -129,8 +129,6 @@ bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err 
 bool sql_cast_cell(const struct column *from, size_t row, struct column *to, struct err *err);
 sql_scalar_fn sql_cast_run; /* call->op: enum sql_cast_mode */
 enum sql_cast_mode { SQL_CAST_THROW, SQL_CAST_NULL, SQL_CAST_ZERO };
-/* LIKE with % and _ and backslash escapes, over bytes. */
-bool sql_like(struct str text, struct str pattern, bool fold);
 
 /* ---- resolving (sql_resolve.c) ---- */
 

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "format/lexer.h"
+#include "format/sql_types.h"
 #include "storage/ddl.h"
 #include "storage/sql_run.h"
-#include "storage/sql_types.h"
 
 /* ---- filling columns by name ---- */
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "format/sql_types.h"
 
 enum sql_rep sql_rep_of(const struct type *type)
 {
@@ -40,168 +41,7 @@ enum sql_rep sql_rep_of(const struct type *type)
     }
 }
 
-static bool is_unsigned_cell(const struct type *type)
-{
-    switch (type->kind) {
-    case TYPE_UINT8:
-    case TYPE_UINT16:
-    case TYPE_UINT32:
-    case TYPE_UINT64:
-    case TYPE_UINT128:
-    case TYPE_UINT256:
-    case TYPE_BOOL:
-    case TYPE_DATE:
-    case TYPE_DATETIME:
-    case TYPE_IPV4:
-        return true;
-    default:
-        return false;
-    }
-}
-
-/* ---- 256-bit integers ---- */
-
-struct sql_wide sql_wide_of_int(int64_t i)
-{
-    uint64_t sign = i < 0 ? UINT64_MAX : 0;
-    return (struct sql_wide){ { (uint64_t)i, sign, sign, sign } };
-}
-
-struct sql_wide sql_wide_of_uint(uint64_t u)
-{
-    return (struct sql_wide){ { u, 0, 0, 0 } };
-}
-
-struct sql_wide sql_wide_add(struct sql_wide a, struct sql_wide b)
-{
-    uint64_t carry = 0;
-    for (size_t i = 0; i < 4; i++) {
-        uint64_t sum = a.w[i] + b.w[i];
-        uint64_t over = sum < a.w[i];
-        a.w[i] = sum + carry;
-        carry = over | (a.w[i] < sum);
-    }
-    return a;
-}
-
-static struct sql_wide wide_not(struct sql_wide a)
-{
-    for (size_t i = 0; i < 4; i++)
-        a.w[i] = ~a.w[i];
-    return a;
-}
-
-static struct sql_wide wide_negate(struct sql_wide a)
-{
-    return sql_wide_add(wide_not(a), sql_wide_of_uint(1));
-}
-
-struct sql_wide sql_wide_sub(struct sql_wide a, struct sql_wide b)
-{
-    return sql_wide_add(a, wide_negate(b));
-}
-
-struct sql_wide sql_wide_mul(struct sql_wide a, struct sql_wide b)
-{
-    struct sql_wide out = { { 0 } };
-    for (size_t i = 0; i < 4; i++) {
-        uint64_t carry = 0;
-        for (size_t j = 0; i + j < 4; j++) {
-            unsigned __int128 t = (unsigned __int128)a.w[i] * b.w[j] + out.w[i + j] + carry;
-            out.w[i + j] = (uint64_t)t;
-            carry = (uint64_t)(t >> 64);
-        }
-    }
-    return out;
-}
-
-bool sql_wide_is_negative(struct sql_wide a)
-{
-    return (a.w[3] >> 63) != 0;
-}
-
-bool sql_wide_is_zero(struct sql_wide a)
-{
-    return (a.w[0] | a.w[1] | a.w[2] | a.w[3]) == 0;
-}
-
-static int wide_compare_unsigned(struct sql_wide a, struct sql_wide b)
-{
-    for (size_t i = 4; i-- > 0;)
-        if (a.w[i] != b.w[i])
-            return a.w[i] < b.w[i] ? -1 : 1;
-    return 0;
-}
-
-int sql_wide_compare(struct sql_wide a, struct sql_wide b)
-{
-    bool a_negative = sql_wide_is_negative(a), b_negative = sql_wide_is_negative(b);
-    if (a_negative != b_negative)
-        return a_negative ? -1 : 1;
-    return wide_compare_unsigned(a, b);
-}
-
-struct sql_wide sql_wide_div(struct sql_wide a, struct sql_wide b, struct sql_wide *rest)
-{
-    bool a_negative = sql_wide_is_negative(a), b_negative = sql_wide_is_negative(b);
-    struct sql_wide quotient = { { 0 } }, left = { { 0 } };
-    if (a_negative)
-        a = wide_negate(a);
-    if (b_negative)
-        b = wide_negate(b);
-    for (unsigned bit = 256; bit-- > 0;) {
-        left = sql_wide_add(left, left);
-        left.w[0] |= (a.w[bit / 64] >> (bit % 64)) & 1;
-        if (wide_compare_unsigned(left, b) >= 0) {
-            left = sql_wide_sub(left, b);
-            quotient.w[bit / 64] |= UINT64_C(1) << (bit % 64);
-        }
-    }
-    if (rest != NULL)
-        *rest = a_negative ? wide_negate(left) : left;
-    return a_negative != b_negative ? wide_negate(quotient) : quotient;
-}
-
-struct sql_wide sql_wide_pow10(unsigned exponent)
-{
-    struct sql_wide out = sql_wide_of_uint(1), ten = sql_wide_of_uint(10);
-    for (unsigned i = 0; i < exponent; i++)
-        out = sql_wide_mul(out, ten);
-    return out;
-}
-
-double sql_wide_to_double(struct sql_wide a)
-{
-    bool negative = sql_wide_is_negative(a);
-    if (negative)
-        a = wide_negate(a);
-    double d = 0;
-    for (size_t i = 4; i-- > 0;)
-        d = d * 18446744073709551616.0 + (double)a.w[i];
-    return negative ? -d : d;
-}
-
-struct sql_wide sql_wide_of_double(double d)
-{
-    bool negative = d < 0;
-    struct sql_wide out = { { 0 } };
-    d = trunc(fabs(d));
-    if (!isfinite(d))
-        return out;
-    int exponent;
-    uint64_t mantissa = (uint64_t)ldexp(frexp(d, &exponent), 64 - 1);
-    int shift = exponent - 63;
-    if (shift <= 0)
-        out.w[0] = shift > -64 ? mantissa >> -shift : 0;
-    else if (shift < 256) {
-        size_t word = (size_t)shift / 64;
-        unsigned bits = (unsigned)shift % 64;
-        out.w[word] = mantissa << bits;
-        if (bits != 0 && word + 1 < 4)
-            out.w[word + 1] = mantissa >> (64 - bits);
-    }
-    return negative ? wide_negate(out) : out;
-}
+/* ---- numbers ---- */
 
 static void wide_store(struct sql_wide wide, size_t width, bool flip, uint8_t *out)
 {
@@ -224,28 +64,6 @@ static struct sql_wide wide_load(const uint8_t *in, size_t width, bool is_signed
     return wide;
 }
 
-static struct sql_wide wide_of_cell(const void *cell, size_t width, bool is_signed)
-{
-    uint8_t bytes[32] = { 0 };
-    memcpy(bytes, cell, width);
-    bool negative = is_signed && (bytes[width - 1] & 0x80) != 0;
-    if (negative)
-        memset(bytes + width, 0xff, sizeof bytes - width);
-    struct sql_wide wide;
-    memcpy(wide.w, bytes, sizeof bytes); /* little-endian, like the cells */
-    return wide;
-}
-
-bool sql_wide_fits(struct sql_wide wide, const struct type *type)
-{
-    size_t width = type_width(type);
-    bool is_signed = !is_unsigned_cell(type);
-    uint8_t bytes[32];
-    memcpy(bytes, wide.w, sizeof bytes);
-    return memcmp(wide_of_cell(bytes, width, is_signed).w, wide.w, sizeof bytes) == 0 &&
-           (is_signed || !sql_wide_is_negative(wide) || width == 32);
-}
-
 struct sql_wide sql_value_wide(const struct sql_value *value, const struct type *type)
 {
     if (value->kind == SQL_INT)
@@ -255,7 +73,7 @@ struct sql_wide sql_value_wide(const struct sql_value *value, const struct type 
     if (value->kind == SQL_BLOB && sql_rep_of(type) == SQL_REP_UINT64 && value->s.len == 8)
         return wide_load((const uint8_t *)value->s.data, 8, false);
     if (value->kind == SQL_BLOB && sql_rep_of(type) == SQL_REP_WIDE && value->s.len == type_width(type))
-        return wide_load((const uint8_t *)value->s.data, value->s.len, !is_unsigned_cell(type));
+        return wide_load((const uint8_t *)value->s.data, value->s.len, !sql_type_is_unsigned(type));
     return sql_wide_of_int(0);
 }
 
@@ -266,21 +84,14 @@ struct sql_value sql_value_of_wide(struct sql_wide wide, const struct type *type
     if (rep == SQL_REP_INT || (rep == SQL_REP_UINT64 && wide.w[0] <= INT64_MAX)) {
         uint8_t bytes[32];
         memcpy(bytes, wide.w, sizeof bytes);
-        return sql_int((int64_t)wide_of_cell(bytes, width, !is_unsigned_cell(type)).w[0]);
+        return sql_int((int64_t)sql_wide_of_cell(bytes, type).w[0]);
     }
     uint8_t *out = (uint8_t *)strbuf_room(scratch, width);
     if (out == NULL)
         return sql_null();
-    wide_store(wide, width, rep == SQL_REP_WIDE && !is_unsigned_cell(type), out);
+    wide_store(wide, width, rep == SQL_REP_WIDE && !sql_type_is_unsigned(type), out);
     strbuf_grew(scratch, width);
     return sql_blob(str_make(out, width));
-}
-
-unsigned sql_type_scale(const struct type *type)
-{
-    if (type->kind == TYPE_DECIMAL)
-        return type->scale;
-    return type->kind == TYPE_DATETIME64 ? type->precision : 0;
 }
 
 double sql_value_double(const struct sql_value *value, const struct type *type)
@@ -330,10 +141,10 @@ struct sql_value sql_value_of_bound(const struct type *type, const void *cell, s
     case SQL_REP_INT:
         if (width > 8)
             return sql_null();
-        return sql_int((int64_t)wide_of_cell(cell, width, !is_unsigned_cell(type)).w[0]);
+        return sql_int((int64_t)sql_wide_of_cell(cell, type).w[0]);
     case SQL_REP_UINT64:
     case SQL_REP_WIDE:
-        return sql_value_of_wide(wide_of_cell(cell, width, !is_unsigned_cell(type)), type, scratch);
+        return sql_value_of_wide(sql_wide_of_cell(cell, type), type, scratch);
     case SQL_REP_REAL:
         if (width == 4)
             d = double_of_float(cell);

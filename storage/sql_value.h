@@ -28,6 +28,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "format/block.h"
+#include "format/sql_wide.h"
 #include "format/type.h"
 
 struct sqlite3_context;
@@ -86,34 +87,14 @@ int sql_value_compare(const struct sql_value *a, const struct sql_value *b);
 /* The value of a literal of zero: the type's default (NULL when nullable). */
 struct sql_value sql_value_default(const struct type *type, struct strbuf *scratch);
 
-/* ---- numbers that may be wide ---- */
-struct sql_wide { /* 256 bits, two's complement, least word first */
-    uint64_t w[4];
-};
-struct sql_wide sql_wide_of_int(int64_t i);
-struct sql_wide sql_wide_of_uint(uint64_t u);
-struct sql_wide sql_wide_add(struct sql_wide a, struct sql_wide b);
-struct sql_wide sql_wide_sub(struct sql_wide a, struct sql_wide b);
-struct sql_wide sql_wide_mul(struct sql_wide a, struct sql_wide b);
-/* Truncating; b is not 0. */
-struct sql_wide sql_wide_div(struct sql_wide a, struct sql_wide b, struct sql_wide *rest);
-int sql_wide_compare(struct sql_wide a, struct sql_wide b);
-bool sql_wide_is_negative(struct sql_wide a);
-bool sql_wide_is_zero(struct sql_wide a);
-struct sql_wide sql_wide_pow10(unsigned exponent); /* up to 76 */
-double sql_wide_to_double(struct sql_wide a);
-struct sql_wide sql_wide_of_double(double d); /* truncated, modulo 2^256 */
-
+/* ---- numbers ---- */
 /* The unscaled integer of a value of an integer-like type (integers, Bool, dates, Enum, IPv4, Decimal, DateTime64). */
 struct sql_wide sql_value_wide(const struct sql_value *value, const struct type *type);
 /* Modulo the type's width. Bytes of a BLOB go to scratch. */
 struct sql_value sql_value_of_wide(struct sql_wide wide, const struct type *type, struct strbuf *scratch);
-/* True when the type's width holds it. */
-bool sql_wide_fits(struct sql_wide wide, const struct type *type);
 /* As Float64: Decimals and DateTime64 divided by their scale, NaN restored. */
 double sql_value_double(const struct sql_value *value, const struct type *type);
 struct sql_value sql_value_of_double(double d, struct strbuf *scratch);
-unsigned sql_type_scale(const struct type *type); /* digits after the point: Decimal, DateTime64; else 0 */
 
 /* ---- key encoding ---- */
 void sql_key_add(struct strbuf *out, const struct column *column, size_t row);

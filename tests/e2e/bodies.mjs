@@ -15,9 +15,15 @@ await test(d, {
   'codings are undone': async () => {
     for (const [coding, encode] of [['gzip', zlib.gzipSync], ['deflate', zlib.deflateSync], ['GZIP', zlib.gzipSync]])
       equal((await send(csv, encode('1,a\n'), { 'Content-Encoding': coding })).status, 200, coding)
+    const hex = { snappy: 'ff060000734e6150705901080000408c2ce7310a320a',
+      xz: 'fd377a585a000004e6d6b446020021011c00000010cf58cc010003310a320a0066967033c5bab0e300011c046f2c9cc11fb6f37d010000000004595a' }
+    for (const [coding, text] of Object.entries(hex)) {
+      const a = await send('INSERT INTO t (id) FORMAT CSV', Buffer.from(text, 'hex'), { 'Content-Encoding': coding })
+      equal([a.status, JSON.parse(a.headers['x-clickhouse-summary']).written_rows], [200, '2'], coding + a.text)
+    }
     const members = Buffer.concat([zlib.gzipSync('2,b\n'), zlib.gzipSync('3,c\n')])
     equal((await send(csv, members, { 'Content-Encoding': 'gzip' })).status, 200, 'two members')
-    equal(await count(), 5, 'rows')
+    equal(await count(), 9, 'rows')
   },
   'a bomb, a cut stream, bytes after the end, an unknown coding are refused whole': async () => {
     const before = await count()
@@ -134,7 +140,8 @@ await test(d, {
     }
   },
   'answers are compressed as asked': async () => {
-    for (const [accept, want] of [['gzip', 'gzip'], ['deflate', 'deflate'], ['gzip, zstd', 'zstd'], ['br', 'br'], ['compress', undefined], ['gzip;q=0', undefined]]) {
+    for (const [accept, want] of [['gzip', 'gzip'], ['deflate', 'deflate'], ['gzip, zstd', 'zstd'], ['br', 'br'], ['xz', 'xz'], ['gzip, xz', 'gzip'],
+      ['gzip, snappy', 'snappy'], ['compress', undefined], ['gzip;q=0', undefined]]) {
       const a = await d.request({ path: '/', body: 'SELECT number FROM numbers(100)', headers: { 'Accept-Encoding': accept } })
       equal(a.headers['content-encoding'], want, accept)
       if (want === 'br') check(zlib.brotliDecompressSync(a.bytes).toString().startsWith('0\n1\n'), 'br')

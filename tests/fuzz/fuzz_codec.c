@@ -12,7 +12,7 @@ enum { OUTPUT_MAX = 1 << 20 };
 
 static bool decode(unsigned which, struct str in, size_t piece, struct strbuf *out, struct err *err)
 {
-    static const char *const names[] = { "gzip", "deflate", "zstd", "lz4", "br" };
+    static const char *const names[] = { "gzip", "deflate", "zstd", "lz4", "br", "xz", "snappy" };
     const struct codec_limits limits = { .output_bytes_max = OUTPUT_MAX };
     struct codec *codec = NULL;
     if (which < ARRAY_COUNT(names))
@@ -36,9 +36,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str in = str_make(data + 1, size - 1);
     struct strbuf whole = { 0 }, pieces = { 0 };
     struct err err = { 0 };
-    bool ok = decode(data[0] & 7, in, SIZE_MAX, &whole, &err);
+    bool ok = decode(data[0] & 15, in, SIZE_MAX, &whole, &err);
     must(whole.len <= OUTPUT_MAX);
-    bool ok_pieces = decode(data[0] & 7, in, 1 + (data[0] >> 3), &pieces, &err);
+    bool ok_pieces = decode(data[0] & 15, in, 1 + (data[0] >> 4), &pieces, &err);
     must(pieces.len <= OUTPUT_MAX);
     /* The ratio is of what has come so far, so only bodies without a limit in play have to agree. */
     if (ok && ok_pieces)

@@ -17,6 +17,8 @@ static const struct coding_case {
     { "zstd", ERR_ZSTD_DECODER_FAILED, ERR_ZSTD_DECODER_FAILED },
     { "lz4", ERR_LZ4_DECODER_FAILED, ERR_LZ4_DECODER_FAILED },
     { "br", ERR_BROTLI_READ_FAILED, ERR_BROTLI_READ_FAILED },
+    { "xz", ERR_LZMA_STREAM_DECODER_FAILED, ERR_LZMA_STREAM_DECODER_FAILED },
+    { "snappy", ERR_SNAPPY_UNCOMPRESS_FAILED, ERR_SNAPPY_UNCOMPRESS_FAILED },
     { "native", ERR_CANNOT_READ_ALL_DATA, ERR_CANNOT_DECOMPRESS },
 };
 
@@ -122,6 +124,8 @@ static void a_body_cut_at_any_byte_is_refused(void **state)
     static const size_t pieces[] = { 1, SIZE_MAX };
     for (size_t c = 0; c < ARRAY_COUNT(codings); c++) {
         struct strbuf text = { 0 }, packed = { 0 };
+        /* A snappy stream may end behind any chunk, so also behind its identifier: nothing in it says otherwise. */
+        size_t border = strcmp(codings[c].name, "snappy") == 0 ? 10 : SIZE_MAX;
         make_text(&text, 400, 1);
         pack(codings[c].name, strbuf_view(&text), &packed);
         for (size_t cut = 1; cut < packed.len; cut++)
@@ -129,9 +133,10 @@ static void a_body_cut_at_any_byte_is_refused(void **state)
                 struct strbuf out = { 0 };
                 struct err err = { 0 };
                 struct str body = str_sub(strbuf_view(&packed), 0, cut);
-                if (unpack(codings[c].name, body, pieces[p], &roomy, &out, &err))
-                    fail_msg("%s cut at %zu of %zu was taken", codings[c].name, cut, packed.len);
-                if (err.code != codings[c].cut)
+                bool ok = unpack(codings[c].name, body, pieces[p], &roomy, &out, &err);
+                if (ok != (cut == border))
+                    fail_msg("%s cut at %zu of %zu: %d", codings[c].name, cut, packed.len, ok);
+                if (!ok && err.code != codings[c].cut)
                     fail_msg("%s cut at %zu: %d %s", codings[c].name, cut, (int)err.code, err.text);
                 strbuf_fini(&out);
             }
@@ -280,9 +285,11 @@ static void an_error_stays_and_the_next_body_is_not_touched_by_it(void **state)
 static void names_are_those_of_the_engine(void **state)
 {
     (void)state;
-    static const char *const none[] = { "", "none", "NONE", "auto", "Auto" },
-                             *const some[] = { "GZIP", "Deflate", "zStd", "LZ4", "Br" },
-                             *const bad[] = { "identity", "x-gzip", "gzip, br", "snappy", "xz", "bz2", "foo", "gzip " };
+    static const char *const none[] = { "", "none", "NONE", "auto", "Auto" }, *const some[] = { "GZIP",  "Deflate",
+                                                                                                "zStd",  "LZ4",
+                                                                                                "Br",    "XZ",
+                                                                                                "Snappy" },
+                             *const bad[] = { "identity", "x-gzip", "gzip, br", "lzma", "bz2", "foo", "gzip " };
     struct codec *codec;
     struct err err = { 0 };
     for (size_t i = 0; i < ARRAY_COUNT(none); i++) {
@@ -373,6 +380,83 @@ static void zstd_of_before_version_0_8_is_refused_in_any_pieces(void **state)
         strbuf_fini(&frame);
     }
     strbuf_fini(&out);
+}
+
+/* "1\n2\n" by the engine, and changes of it; what each becomes was asked of the engine. */
+static void snappy_frames_are_read_as_the_engine_reads_them(void **state)
+{
+    (void)state;
+    static const char id[] = "ff060000734e61507059", plain[] = "01080000408c2ce7310a320a";
+    static const struct {
+        const char *hex; /* behind the identifier and `plain` */
+        const char *text;
+        bool is_first; /* instead: in front of all */
+    } cases[] = {
+        { "ff060000734e61507059", "1\n2\n", false }, /* another stream */
+        { "fe030000000000", "1\n2\n", false },       /* padding */
+        { "80030000616263", "1\n2\n", false },       /* skippable */
+        { "7f030000616263", NULL, false },           /* not skippable */
+        { "01080000418c2ce7310a320a", NULL, false }, /* a wrong sum */
+        { "000a0000408c2ce7040c310a320a", "1\n2\n1\n2\n", false },
+        { "000a0000408c2ce7090c310a320a", NULL, false }, /* declares 9 bytes */
+        { "010300006162", NULL, false },                 /* too small for a sum */
+        { "00ffffff", NULL, false },                     /* larger than any chunk */
+        { "01080000", NULL, false },
+        { "01080000408c2ce7310a320a", NULL, true }, /* no identifier */
+        { "ff060000734e6150705a", NULL, true },
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++)
+        for (size_t piece = 1; piece < 100; piece += 33) {
+            struct strbuf body = { 0 }, out = { 0 };
+            struct err err = { 0 };
+            if (cases[i].is_first)
+                from_hex(cases[i].hex, &body);
+            from_hex(id, &body);
+            from_hex(plain, &body);
+            if (!cases[i].is_first)
+                from_hex(cases[i].hex, &body);
+            bool ok = unpack("snappy", strbuf_view(&body), piece, &roomy, &out, &err);
+            if (ok != (cases[i].text != NULL))
+                fail_msg("%s: %s", cases[i].hex, err.text);
+            if (ok)
+                assert_true(str_is(strbuf_view(&out), cases[i].text));
+            else
+                assert_int_equal(err.code, ERR_SNAPPY_UNCOMPRESS_FAILED);
+            strbuf_fini(&body);
+            strbuf_fini(&out);
+        }
+}
+
+/* A block of a few bytes may ask for a dictionary of 1 GiB; "xz -9" asks for 64 MiB. Padding comes in fours. */
+static void xz_dictionaries_are_capped_and_padding_is_read(void **state)
+{
+    (void)state;
+    static const char tail[] = "3310a320a0066967033c5bab0e300011c046f2c9cc11fb6f37d010000000004595a";
+    static const struct {
+        const char *head, *padding;
+        bool ok;
+    } cases[] = {
+        { "fd377a585a000004e6d6b446020021011c00000010cf58cc01000", "", true },
+        { "fd377a585a000004e6d6b446020021011c00000010cf58cc01000", "00000000", true },
+        { "fd377a585a000004e6d6b446020021011c00000010cf58cc01000", "000000", false },
+        { "fd377a585a000004e6d6b44602002101240000005e1fc7f901000", "", false },
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf hex = { 0 }, body = { 0 }, out = { 0 };
+        struct err err = { 0 };
+        strbuf_addf(&hex, "%s%s%s", cases[i].head, tail, cases[i].padding);
+        assert_true(text_from_hex(strbuf_view(&hex), &body));
+        bool ok = unpack("xz", strbuf_view(&body), 5, &roomy, &out, &err);
+        if (ok != cases[i].ok)
+            fail_msg("case %zu: %s", i, err.text);
+        if (ok)
+            assert_true(str_is(strbuf_view(&out), "1\n2\n"));
+        else
+            assert_int_equal(err.code, ERR_LZMA_STREAM_DECODER_FAILED);
+        strbuf_fini(&hex);
+        strbuf_fini(&body);
+        strbuf_fini(&out);
+    }
 }
 
 /* From the engine: 603,n in LZ4. */
@@ -501,6 +585,8 @@ int main(void)
         cmocka_unit_test(raw_deflate_is_refused),
         cmocka_unit_test(zstd_windows_and_declared_sizes_take_no_memory),
         cmocka_unit_test(zstd_of_before_version_0_8_is_refused_in_any_pieces),
+        cmocka_unit_test(snappy_frames_are_read_as_the_engine_reads_them),
+        cmocka_unit_test(xz_dictionaries_are_capped_and_padding_is_read),
         cmocka_unit_test(native_frames_of_the_engine_are_read),
         cmocka_unit_test(native_frames_of_every_length_and_method_are_read),
         cmocka_unit_test(native_damage_has_the_engines_codes),

@@ -1,5 +1,5 @@
 /* sql_types.c: the engine's rules for the types of results (its NumberTraits and getLeastSupertype). */
-#include "storage/sql_types.h"
+#include "format/sql_types.h"
 
 #include <stdarg.h>
 #include <string.h>
@@ -142,6 +142,32 @@ bool sql_type_is_enum(const struct type *type)
 bool sql_type_has_sign(const struct type *type)
 {
     return type->kind >= TYPE_INT8 && type->kind <= TYPE_INT256;
+}
+
+bool sql_type_is_unsigned(const struct type *type)
+{
+    switch (type->kind) {
+    case TYPE_UINT8:
+    case TYPE_UINT16:
+    case TYPE_UINT32:
+    case TYPE_UINT64:
+    case TYPE_UINT128:
+    case TYPE_UINT256:
+    case TYPE_BOOL:
+    case TYPE_DATE:
+    case TYPE_DATETIME:
+    case TYPE_IPV4:
+        return true;
+    default:
+        return false;
+    }
+}
+
+unsigned sql_type_scale(const struct type *type)
+{
+    if (type->kind == TYPE_DECIMAL)
+        return type->scale;
+    return type->kind == TYPE_DATETIME64 ? type->precision : 0;
 }
 
 /* ---- arithmetic ---- */

@@ -1,6 +1,6 @@
-/* sql_types.h: which type comes out of an operation, by ClickHouse's rules. Inside storage/sql_*.c only. */
-#ifndef SLUICE_STORAGE_SQL_TYPES_H
-#define SLUICE_STORAGE_SQL_TYPES_H
+/* sql_types.h: which type comes out of an operation, by ClickHouse's rules. */
+#ifndef SLUICE_FORMAT_SQL_TYPES_H
+#define SLUICE_FORMAT_SQL_TYPES_H
 #include <stdbool.h>
 
 #include "base/arena.h"
@@ -26,6 +26,8 @@ bool sql_type_is_string(const struct type *type); /* String, FixedString */
 bool sql_type_is_time(const struct type *type);   /* Date, Date32, DateTime, DateTime64 */
 bool sql_type_is_enum(const struct type *type);
 bool sql_type_has_sign(const struct type *type);
+bool sql_type_is_unsigned(const struct type *type); /* how its cells are read */
+unsigned sql_type_scale(const struct type *type);   /* digits after the point: Decimal, DateTime64; else 0 */
 
 /* plus, minus, multiply, divide, intDiv, modulo of two numbers. NULL: no such operation. */
 enum sql_operator { SQL_PLUS, SQL_MINUS, SQL_MULTIPLY, SQL_DIVIDE, SQL_INT_DIV, SQL_MODULO };
