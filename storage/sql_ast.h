@@ -181,6 +181,7 @@ struct sql_statement {
     enum sql_statement_kind kind;
     struct sql_query *query;
     struct str database, name; /* of the object; database empty: the current one */
+    bool estimate;             /* EXPLAIN ESTIMATE */
     bool is_database;          /* EXISTS, SHOW CREATE: about a database */
     struct str like;
     bool like_given, like_fold, like_not;

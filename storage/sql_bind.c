@@ -231,14 +231,15 @@ static int compare_doubles(double a, double b)
     return isnan(a) || isnan(b) ? 2 : a < b ? -1 : a > b;
 }
 
-/* Fixed strings are compared as if the shorter went on with zero bytes. */
+/* Fixed strings are compared as if the shorter went on with zero bytes. -1, 0, 1: 2 would be the NaN of numbers. */
 static int compare_padded(struct str a, struct str b)
 {
     while (a.len > b.len && a.data[a.len - 1] == '\0')
         a.len--;
     while (b.len > a.len && b.data[b.len - 1] == '\0')
         b.len--;
-    return str_cmp(a, b);
+    int order = str_cmp(a, b);
+    return (order > 0) - (order < 0);
 }
 
 static int compare_numbers(const struct sql_value *a, const struct type *a_type, const struct sql_value *b,

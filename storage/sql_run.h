@@ -24,6 +24,7 @@ struct sql_run {
     struct arena *arena;
     struct err err; /* the first failure of a function or a virtual table */
     bool failed;
+    bool explain;         /* terms are noted */
     bool declaring;       /* a virtual table tells SQLite its columns: more is allowed */
     uint64_t deadline_ns; /* monotonic; 0: none */
     size_t memory_bytes;  /* taken by us; what SQLite takes is counted apart (sql_memory.c) */
@@ -153,6 +154,16 @@ bool sql_emit_query(struct sql_run *run, struct sql_query *query, struct strbuf 
 
 /* ---- sources: what virtual tables read (sql_vtab.c, sql_system.c) ---- */
 
+/* What a scan passed over, by the first thing that told it could: a part counts where its last row group does. */
+enum sql_prune { SQL_BY_PARTITION, SQL_BY_BOUNDS, SQL_BY_PAGES, SQL_BY_DICTIONARY, SQL_BY_BLOOM, SQL_PRUNES };
+struct sql_scan_counts {
+    uint64_t parts_read, groups_read;
+    uint64_t parts_skipped[SQL_PRUNES], groups_skipped[SQL_PRUNES];
+    uint64_t pages, pages_skipped; /* of columns with terms, in row groups whose page index was looked at */
+    uint64_t rows_read;            /* in pieces that were read */
+    uint64_t bytes_read;           /* of files */
+};
+
 enum sql_source_kind { SQL_SOURCE_TABLE, SQL_SOURCE_BLOCK, SQL_SOURCE_NUMBERS };
 struct sql_source_table {
     enum sql_source_kind kind;
@@ -171,7 +182,8 @@ struct sql_source_table {
     size_t *columns; /* by column of the virtual table: the column read (emitter) */
     size_t columns_count;
     char module[24];
-    uint64_t parts_read, parts_skipped, row_groups_read, row_groups_skipped;
+    struct sql_scan_counts counts;
+    struct strbuf terms; /* of the last scan, for EXPLAIN; owned */
 };
 struct sql_source_table *sql_source_new(struct sql_run *run, enum sql_source_kind kind);
 void sql_sources_fini(struct sql_run *run);
@@ -183,8 +195,8 @@ size_t sql_system_count(const struct sql_session *session);
 struct str sql_system_name(const struct sql_session *session, size_t index);
 /* One column of one row group of a part, into an empty column; its memory is accounted for. A column that is younger
  * than the part has its defaults. */
-bool sql_source_read(const struct sql_source_table *source, struct part *part, size_t group,
-                     const struct sql_column *wanted, struct column *column, struct err *err);
+bool sql_source_read(struct sql_source_table *source, struct part *part, size_t group, const struct sql_column *wanted,
+                     struct column *column, struct err *err);
 /* The fill of a BLOCK source that stands for a table under FINAL (sql_final.c); context is the source. */
 bool sql_final_fill(void *context, struct block *block, struct err *err);
 bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, struct err *err);
