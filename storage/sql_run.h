@@ -96,6 +96,8 @@ struct sql_call { /* one place in the statement where a function of ours is call
     const struct type *decode; /* of sql_call_target(), where Nullable was added to type; NULL: type */
     const struct type **types;
     size_t types_count;
+    struct sql_value *args; /* of the call that runs; here, as large locals cost more than most functions */
+    struct err err;
     double levels[16]; /* quantiles */
     size_t levels_count;
     struct sql_run *run;
@@ -207,6 +209,8 @@ bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, stru
 void sql_memory_setup(void);
 void sql_memory_begin(size_t limit); /* 0: none */
 size_t sql_memory_used(void);
+/* Once per process, after sql_memory_setup: temporary files in memory (sql_temp.c). The name to open databases with. */
+const char *sql_temp_register(void);
 bool sql_memory_was_short(void);
 
 /* Runs the SQL and fills result->block with columns of the given types. */

@@ -1,11 +1,10 @@
-/* sql_scan.c: see sql_scan.h. The first piece of a scan is short, so that LIMIT reads little; the others are what is
- * left of their row group. */
+/* sql_scan.c: see sql_scan.h. A piece is what is left of its row group, but for the first one under LIMIT. */
 #include "storage/sql_scan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TERMS_MAX = 64, PIECE_FIRST_ROWS = 8192 };
+enum { TERMS_MAX = 64, PIECE_SHORT_ROWS = 8192 };
 
 struct ranges {
     struct parquet_range *list;
@@ -24,8 +23,8 @@ struct sql_scan {
     enum sql_prune part_prune;     /* why not */
     struct parquet_chunk **chunks; /* by column of the virtual table; NULL until needed in the row group */
     struct ranges candidates;      /* rows of the row group that are in no piece yet */
-    bool any_piece;
-    struct ranges piece; /* its rows */
+    bool short_piece;              /* the next one */
+    struct ranges piece;           /* its rows */
     struct column *columns;
     bool *loaded;
     size_t taken;   /* memory accounted for loaded columns */
@@ -138,7 +137,7 @@ static void stop(struct sql_scan *scan)
     scan->in_part = scan->in_group = false;
 }
 
-void sql_scan_rewind(struct sql_scan *scan)
+void sql_scan_rewind(struct sql_scan *scan, bool short_first)
 {
     stop(scan);
     for (size_t i = 0; i < scan->terms_count; i++)
@@ -146,14 +145,14 @@ void sql_scan_rewind(struct sql_scan *scan)
     scan->terms_count = 0;
     scan->part = scan->group = 0;
     scan->first_row = 0;
-    scan->any_piece = false;
+    scan->short_piece = short_first;
 }
 
 void sql_scan_free(struct sql_scan *scan)
 {
     if (scan == NULL)
         return;
-    sql_scan_rewind(scan);
+    sql_scan_rewind(scan, false);
     for (size_t i = 0; i < scan->source->columns_count; i++)
         column_fini(&scan->columns[i]);
     free(scan->columns);
@@ -465,8 +464,8 @@ bool sql_scan_next(struct sql_scan *scan, size_t *rows, struct err *err)
         leave_piece(scan);
         if (scan->candidates.count == 0 && !next_group(scan, err))
             return false;
-        ranges_take(&scan->candidates, scan->any_piece ? UINT32_MAX : PIECE_FIRST_ROWS, &scan->piece);
-        scan->any_piece = scan->any_piece || scan->piece.rows > 0;
+        ranges_take(&scan->candidates, scan->short_piece ? PIECE_SHORT_ROWS : UINT32_MAX, &scan->piece);
+        scan->short_piece = scan->short_piece && scan->piece.rows == 0;
         scan->source->counts.rows_read += scan->piece.rows;
         if (!sql_run_check(scan->source->run)) {
             *err = scan->source->run->err;

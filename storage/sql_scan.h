@@ -45,8 +45,8 @@ void sql_term_print(const struct sql_term *term, struct str name, const struct t
 struct sql_scan;
 struct sql_scan *sql_scan_new(struct sql_source_table *source);
 void sql_scan_free(struct sql_scan *scan);
-/* Back before the first row, without terms. */
-void sql_scan_rewind(struct sql_scan *scan);
+/* Back before the first row, without terms. short_first: few rows may do (LIMIT), so that the first piece is short. */
+void sql_scan_rewind(struct sql_scan *scan, bool short_first);
 /* Before the first piece. values are copied. More than a scan looks at are forgotten. */
 void sql_scan_add_term(struct sql_scan *scan, size_t column, enum sql_term_op op, const struct sql_value *values,
                        size_t values_count);

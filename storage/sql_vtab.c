@@ -25,6 +25,7 @@ struct cursor {
     uint64_t ordinal; /* BLOCK, NUMBERS */
     bool done;
     struct strbuf scratch;
+    struct err err; /* here, as large locals of method_column would cost more than the cell */
 };
 
 static int failed(struct sql_source_table *source, const struct err *err)
@@ -114,6 +115,8 @@ static int method_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     plan[0] = '\0';
     size_t length = 0;
     for (int i = 0; i < info->nConstraint && used < CONSTRAINTS_MAX && source->kind == SQL_SOURCE_TABLE; i++) {
+        if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_LIMIT)
+            info->idxNum = 1; /* only a hint: few rows may do */
         if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn < 0 || !term_op(info->aConstraint[i].op, &op))
             continue;
         bool in = sqlite3_vtab_in(info, i, 1) != 0;
@@ -227,13 +230,12 @@ static int method_filter(sqlite3_vtab_cursor *base, int number, const char *plan
     struct cursor *cursor = (struct cursor *)base;
     struct sql_source_table *source = cursor->source;
     struct err err = { 0 };
-    (void)number;
     cursor->row = cursor->rows = 0;
     cursor->done = false;
     cursor->ordinal = 0;
     switch (source->kind) {
     case SQL_SOURCE_TABLE:
-        sql_scan_rewind(cursor->scan);
+        sql_scan_rewind(cursor->scan, number != 0);
         take_terms(cursor, plan == NULL ? "" : plan, argc, argv);
         return next_piece(cursor);
     case SQL_SOURCE_BLOCK:
@@ -279,12 +281,11 @@ static int method_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 {
     struct cursor *cursor = (struct cursor *)base;
     struct sql_source_table *source = cursor->source;
-    struct err err = { 0 };
     const struct column *column;
+    strbuf_clear(&cursor->scratch);
     if (source->kind == SQL_SOURCE_NUMBERS) {
-        struct sql_value value;
-        strbuf_clear(&cursor->scratch);
-        value = sql_value_of_wide(sql_wide_of_uint(cursor->number), type_of_kind(TYPE_UINT64), &cursor->scratch);
+        struct sql_value value =
+            sql_value_of_wide(sql_wide_of_uint(cursor->number), type_of_kind(TYPE_UINT64), &cursor->scratch);
         sql_value_result(context, &value);
         return SQLITE_OK;
     }
@@ -293,13 +294,11 @@ static int method_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     if (source->kind == SQL_SOURCE_BLOCK) {
         column = &source->block.columns[source->columns[index]];
     } else {
-        column = sql_scan_column(cursor->scan, (size_t)index, &err);
+        column = sql_scan_column(cursor->scan, (size_t)index, &cursor->err);
         if (column == NULL)
-            return failed(source, &err);
+            return failed(source, &cursor->err);
     }
-    strbuf_clear(&cursor->scratch);
-    struct sql_value value = sql_value_of_cell(column, cursor->row, &cursor->scratch);
-    sql_value_result(context, &value);
+    sql_value_result_cell(context, column, cursor->row, &cursor->scratch);
     return SQLITE_OK;
 }
 

@@ -150,7 +150,7 @@ static const char *const conditions[] = {
     "e = 'a'",
     "e IN ('b', 'c')",
     "e > 'a'",
-    "ip = toIPv4('10.0.7.#')",
+    "ip = toIPv4(concat('10.0.7.', toString(# % 250)))",
     "ip = toIPv4('10.0.7.9')",
     "ip < toIPv4('10.0.3.0')",
     "fs = '1042'",
