@@ -47,8 +47,8 @@
     X(70,  CANNOT_CONVERT_TYPE,                         500, ERR_REJECT) \
     X(72,  CANNOT_PARSE_NUMBER,                         400, ERR_REJECT) \
     X(73,  UNKNOWN_FORMAT,                              404, ERR_REJECT) \
-    X(74,  CANNOT_READ_FROM_FILE_DESCRIPTOR,            500, ERR_RETRY) \
-    X(75,  CANNOT_WRITE_TO_FILE_DESCRIPTOR,             500, ERR_RETRY) \
+    X(74,  CANNOT_READ_FROM_FILE_DESCRIPTOR,            503, ERR_RETRY) \
+    X(75,  CANNOT_WRITE_TO_FILE_DESCRIPTOR,             503, ERR_RETRY) \
     X(76,  CANNOT_OPEN_FILE,                            503, ERR_RETRY) \
     X(77,  CANNOT_CLOSE_FILE,                           500, ERR_RETRY) \
     X(78,  UNKNOWN_TYPE_OF_QUERY,                       404, ERR_REJECT) \
@@ -97,6 +97,8 @@
     X(219, DATABASE_NOT_EMPTY,                          500, ERR_REJECT) \
     X(223, UNEXPECTED_AST_STRUCTURE,                    400, ERR_REJECT) \
     X(229, QUERY_IS_TOO_LARGE,                          413, ERR_REJECT) \
+    X(232, NO_SUCH_DATA_PART,                           500, ERR_REJECT) \
+    X(233, BAD_DATA_PART_NAME,                          500, ERR_REJECT) \
     X(235, DUPLICATE_DATA_PART,                         500, ERR_REJECT) \
     X(236, ABORTED,                                     500, ERR_RETRY) \
     X(241, MEMORY_LIMIT_EXCEEDED,                       503, ERR_RETRY) \
@@ -139,6 +141,7 @@
     X(439, CANNOT_SCHEDULE_TASK,                        503, ERR_RETRY) \
     X(441, CANNOT_PARSE_DOMAIN_VALUE_FROM_STRING,       400, ERR_REJECT) \
     X(448, BROTLI_READ_FAILED,                          500, ERR_REJECT) \
+    X(450, BAD_TTL_EXPRESSION,                          500, ERR_REJECT) \
     X(452, SETTING_CONSTRAINT_VIOLATION,                500, ERR_REJECT) \
     X(456, UNKNOWN_QUERY_PARAMETER,                     500, ERR_REJECT) \
     X(457, BAD_QUERY_PARAMETER,                         500, ERR_REJECT) \
@@ -154,6 +157,7 @@
     X(511, UNKNOWN_ROLE,                                404, ERR_REJECT) \
     X(512, SET_NON_GRANTED_ROLE,                        403, ERR_REJECT) \
     X(516, AUTHENTICATION_FAILED,                       403, ERR_REJECT) \
+    X(524, ALTER_OF_COLUMN_IS_FORBIDDEN,                500, ERR_REJECT) \
     X(554, LZMA_STREAM_DECODER_FAILED,                  500, ERR_REJECT) \
     X(560, ZSTD_ENCODER_FAILED,                         500, ERR_REJECT) \
     X(561, ZSTD_DECODER_FAILED,                         500, ERR_REJECT) \

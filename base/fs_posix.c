@@ -95,6 +95,18 @@ static bool posix_append(struct fs *fs, struct fs_file *file, struct str bytes, 
     return true;
 }
 
+static bool posix_reserve(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err)
+{
+    int result;
+    (void)fs;
+    do {
+        result = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+        return err_set_errno(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR, errno, "take room for %s", file->path);
+    return true;
+}
+
 static bool posix_truncate(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err)
 {
     int result;
@@ -171,6 +183,14 @@ static bool posix_rename(struct fs *fs, const char *from, const char *to, bool r
         result = rename_without_flag(from, to);
     if (result != 0)
         return err_set_errno(err, path_code(errno, ERR_CANNOT_OPEN_FILE), errno, "rename %s to %s", from, to);
+    return true;
+}
+
+static bool posix_link(struct fs *fs, const char *from, const char *to, struct err *err)
+{
+    (void)fs;
+    if (link(from, to) != 0)
+        return err_set_errno(err, path_code(errno, ERR_CANNOT_OPEN_FILE), errno, "link %s to %s", from, to);
     return true;
 }
 
@@ -292,12 +312,14 @@ struct fs *fs_posix(void)
         .append_to = posix_append_to,
         .read_at = posix_read_at,
         .append = posix_append,
+        .reserve = posix_reserve,
         .truncate = posix_truncate,
         .sync = posix_sync,
         .size = posix_size,
         .close = posix_close,
         .lock = posix_lock,
         .rename = posix_rename,
+        .link = posix_link,
         .unlink = posix_unlink,
         .mkdir = posix_mkdir,
         .rmdir = posix_rmdir,

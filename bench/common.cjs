@@ -87,6 +87,18 @@ function rowsFile(n) {
   return file
 }
 
+// The first n rows of such a file.
+function firstRows(rows, n) {
+  const file = path.join(scratch, `first-${n}.ndjson`)
+  if (!fs.existsSync(file)) {
+    const text = fs.readFileSync(rows)
+    let at = 0
+    for (let i = 0; i < n; i++) at = text.indexOf(10, at) + 1
+    fs.writeFileSync(file, text.subarray(0, at))
+  }
+  return file
+}
+
 const table = `(ts DateTime64(3), service LowCardinality(String), host String, region String, metric String, value Float64,
   tags Map(String, String)) ENGINE = MergeTree ORDER BY (service, metric, ts)`
 
@@ -208,6 +220,6 @@ async function startDaemon(args) {
 }
 
 module.exports = {
-  cpu, digits, fail, machine, machineTime, options, printTable, programs, root, rowsFile, runJson, scratch, scratchDir,
+  cpu, digits, fail, firstRows, machine, machineTime, options, printTable, programs, root, rowsFile, runJson, scratch, scratchDir,
   show, sleep, spread, startDaemon, startLimit, table, untilIdle,
 }

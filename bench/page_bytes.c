@@ -1,5 +1,5 @@
-/* page_bytes FILE FROM TO COLUMN...: the fewest bytes of a part that hold these columns of its rows [FROM, TO): the pages
- * that have one of them, and dictionary pages. Of columns that are one leaf each. */
+/* page_bytes FILE FROM TO COLUMN...: the fewest bytes of a part that hold these columns of its rows [FROM, TO): the
+ * pages that have one of them, and dictionary pages. Of columns that are one leaf each. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,8 @@ static uint64_t leaf_bytes(struct parquet_file *file, size_t group, size_t leaf,
     struct arena *arena = arena_new(1 << 12);
     struct pq_places places;
     struct err err;
-    uint64_t bytes = (uint64_t)chunk->data_offset - pq_chunk_start(chunk), rows = (uint64_t)file->meta.groups[group].rows;
+    uint64_t bytes = (uint64_t)chunk->data_offset - pq_chunk_start(chunk),
+             rows = (uint64_t)file->meta.groups[group].rows;
     if (!pq_places_read(file, group, leaf, arena, &places, &err) || places.count == 0)
         stop("a column without an offset index");
     for (size_t i = 0; i < places.count; i++) {

@@ -8,9 +8,10 @@
 
 struct sink {
     const char *name;
-    /* Writes the batch. True: every insert of it has an outcome other than PENDING (REJECTED with err for the guilty;
-     * none of their rows is stored). False: no insert has one, err says why; its verdict (err_verdict) says what the
-     * flusher does: RETRY the same batch later, REJECT all, UNKNOWN. May block; called by flusher threads only. */
+    /* Decides those of the batch's inserts that are PENDING. True: each has an outcome now (REJECTED with err for the
+     * guilty; none of their rows is stored). False: some are PENDING still, err says why; its verdict (err_verdict)
+     * says what the flusher does with these: RETRY the batch later, REJECT, UNKNOWN. May block; called by flusher
+     * threads only. */
     bool (*write)(struct sink *sink, struct batch *batch, struct err *err);
 };
 #endif

@@ -20,6 +20,8 @@ struct cli {
     const char *admin_url;       /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
     const char *user, *password; /* --user, SLUICE_USER; SLUICE_PASSWORD */
     const char *database;        /* --database */
+    const char *editor;          /* EDITOR; default vi */
+    const char *temp_dir;        /* TMPDIR; default /tmp */
     bool json;                   /* -o json */
     int argc;                    /* what is left: the verb's own arguments, without the verb */
     char **argv;
@@ -97,6 +99,9 @@ int verb_parts(struct cli *cli);
 int verb_dlq_list(struct cli *cli);
 int verb_dlq_show(struct cli *cli);
 int verb_dlq_replay(struct cli *cli);
+int verb_dlq_edit(struct cli *cli);
+int verb_dlq_export(struct cli *cli);
+int verb_dlq_import(struct cli *cli);
 int verb_dlq_drop(struct cli *cli);
 int verb_load_upclick(struct cli *cli);
 int verb_crash_test(struct cli *cli);

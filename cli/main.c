@@ -20,12 +20,24 @@ const struct verb cli_verbs[] = {
     { "status", "", "Is the daemon well, and how much is where", "sluice status -o json", verb_status },
     { "tables", "", "Tables with their rows, bytes and parts", "sluice tables", verb_tables },
     { "parts", "[TABLE]", "Parts of one table or of all", "sluice parts default.events", verb_parts },
-    { "dlq list", "[--table T] [--where CONDITION] [--limit N]", "Dead letters: inserts that could not be stored",
-      "sluice dlq list", verb_dlq_list },
-    { "dlq show", "ID", "One dead letter with its body", "sluice dlq show 0000000000000001", verb_dlq_show },
-    { "dlq replay", "ID... | --where CONDITION | --all", "Insert dead letters again, with their original tokens",
-      "sluice dlq replay --where \"table = 'events'\"", verb_dlq_replay },
-    { "dlq drop", "ID... | --where CONDITION | --all --yes", "Forget dead letters", "sluice dlq drop 0000000000000001",
+    { "dlq list", "[WHICH...] [--limit N]",
+      "Dead letters: inserts that could not be stored. WHICH, here and below: --table T,\n"
+      "      --code N, --sender USER, --token T, --since TIME, --until TIME, --where CONDITION",
+      "sluice dlq list --table events --code 27", verb_dlq_list },
+    { "dlq show", "ID [--raw]", "One dead letter with its body; --raw: the body alone", "sluice dlq show 1",
+      verb_dlq_show },
+    { "dlq replay", "ID... | WHICH... | --all [--dry-run]",
+      "Insert dead letters again, with their original tokens; --dry-run stores nothing",
+      "sluice dlq replay --table events --dry-run", verb_dlq_replay },
+    { "dlq edit", "ID [--file FILE] [--token T | --new-token] [--table T] [--columns LIST] [--format F]",
+      "Change a dead letter; its body in EDITOR, where nothing else is said", "sluice dlq edit 1 --file body.ndjson",
+      verb_dlq_edit },
+    { "dlq export", "[ID... | WHICH... | --all] [--file FILE]", "Dead letters as lines of JSON",
+      "sluice dlq export --table events --file letters.ndjson", verb_dlq_export },
+    { "dlq import", "[FILE]", "Take such lines in again, as new letters", "sluice dlq import letters.ndjson",
+      verb_dlq_import },
+    { "dlq drop", "ID... | WHICH... | --all [--yes] [--dry-run]",
+      "Forget dead letters; all of them only with --yes, or when asked on a terminal", "sluice dlq drop 1",
       verb_dlq_drop },
     { "load upclick", "[OPTION...]",
       "Simulated functions that insert one row each, and a check that none was lost.\n"
@@ -218,6 +230,8 @@ static bool take_common(struct cli *cli)
     cli->user = choose(cli_take_option(cli, "--user", &bad), "SLUICE_USER", NULL);
     cli->password = choose(NULL, "SLUICE_PASSWORD", NULL);
     cli->database = cli_take_option(cli, "--database", &bad);
+    cli->editor = choose(NULL, "EDITOR", "vi");
+    cli->temp_dir = choose(NULL, "TMPDIR", "/tmp");
     const char *output = cli_take_option(cli, "-o", &bad);
     if (output != NULL && strcmp(output, "json") != 0 && strcmp(output, "text") != 0) {
         cli_usage("-o takes json or text, not %s", output);

@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "cli/cli.h"
 
+enum { QUERY_BYTES = 262144 }; /* what the daemon takes without a word */
+
 /* One cell as text for people. */
 static char *cell_text(const json_t *value)
 {
@@ -59,7 +61,13 @@ static void print_table(const json_t *meta, const json_t *rows)
 json_t *cli_rows(struct cli *cli, struct str statement)
 {
     struct reply reply;
-    if (!cli_statement(cli, statement, "default_format=JSON", &reply))
+    struct strbuf parameters = { 0 };
+    strbuf_add_text(&parameters, "default_format=JSON");
+    if (statement.len > QUERY_BYTES) /* letters may be in it */
+        strbuf_addf(&parameters, "&max_query_size=%zu", statement.len);
+    bool ok = cli_statement(cli, statement, strbuf_cstr(&parameters), &reply);
+    strbuf_fini(&parameters);
+    if (!ok)
         return NULL;
     json_error_t error;
     json_t *answer = json_loadb(reply.body.data, reply.body.len, JSON_ALLOW_NUL, &error);

@@ -30,11 +30,19 @@
     X(UINT,  flush_attempts,      "flush.attempts",      "10", 1, 1000000, true, "Attempts at a batch before its inserts are refused or become dead letters.") \
     X(NS,    flush_retry_min,     "flush.retry_min",     "100ms", 1000000, 3600000000000ull, true, "First pause before a batch is tried again.") \
     X(NS,    flush_retry_max,     "flush.retry_max",     "30s", 1000000, 3600000000000ull, true, "Longest pause before a batch is tried again.") \
+    X(ENUM,  spool_mode,          "spool.mode",          "on", 0, 2, false, "off|on|always: What is written to the spool before it is acknowledged: nothing, inserts with sluice_ack=spooled, or every insert.") \
+    X(BYTES, spool_bytes_max,     "spool.bytes_max",     "10GiB", 1048576, 1ull << 50, false, "Space for the spool; inserts beyond it are refused.") \
+    X(BYTES, spool_segment,       "spool.segment",       "64MiB", 65536, 4ull << 30, false, "Size of one file of the spool; at most a quarter of spool.bytes_max.") \
+    X(BYTES, spool_free_min,      "spool.free_min",      "64MiB", 0, 1ull << 50, false, "Space on the disk that inserts leave free.") \
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
+    X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
     X(BYTES, dlq_bytes_max,       "dlq.bytes_max",       "1GiB", 1048576, 12ull << 30, false, "Space for dead letters.") \
     X(UINT,  dlq_letters_max,     "dlq.letters_max",     "1000000", 1, 1000000000, false, "Number of dead letters.") \
     X(NS,    dlq_age_max,         "dlq.age_max",         "0", 0, 9000000000000000000ull, false, "Age at which dead letters are dropped; 0 is never.") \
     X(ENUM,  dlq_full,            "dlq.full",            "refuse", 0, 1, false, "refuse|drop_oldest: What happens when there is no room for another letter.") \
+    X(UINT,  dlq_replay_attempts, "dlq.replay_attempts", "50", 0, 1000000, true, "Attempts after which a dead letter whose cause passes (disk, memory, too many parts) is no longer replayed by itself; 0 is never.") \
+    X(NS,    dlq_replay_min,      "dlq.replay_min",      "1m", 1000000, 86400000000000ull, true, "First pause before such a letter is replayed; each is as long as all before it.") \
+    X(NS,    dlq_replay_max,      "dlq.replay_max",      "1h", 1000000, 8640000000000000ull, true, "Longest pause before such a letter is replayed.") \
     X(NS,    sql_time_max,        "sql.time_max",        "60s", 1000000, 86400000000000ull, true, "Longest SELECT.") \
     X(BYTES, sql_memory_max,      "sql.memory_max",      "1GiB", 1048576, 1ull << 40, true, "Memory of one SELECT.") \
     X(BYTES, sql_result_max,      "sql.result_max",      "256MiB", 1024, 1ull << 40, true, "Largest answer of one SELECT.") \

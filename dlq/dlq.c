@@ -35,3 +35,20 @@ void dlq_cause_went(struct dlq_causes *causes, int code)
     if (causes->entries[at].letters > 0) /* a record may have changed on the disk since it was counted */
         causes->entries[at].letters--;
 }
+
+static void take_outcome(void *context, struct letter *letter)
+{
+    const struct letter *outcome = context;
+    letter->code = outcome->code;
+    letter->reason = outcome->reason;
+    letter->row = outcome->row;
+    letter->column = outcome->column;
+    letter->last_wall_ns = outcome->last_wall_ns;
+    letter->attempts++;
+}
+
+bool dlq_note_attempt(struct dlq *dlq, uint64_t id, const struct letter *outcome, struct err *err)
+{
+    struct letter copy = *outcome;
+    return dlq_change(dlq, id, take_outcome, &copy, err);
+}

@@ -56,6 +56,8 @@ struct dlq_stats {
     bool read_only; /* the disk failed twice within a minute: nothing is taken until a restart */
 };
 
+typedef void dlq_edit_fn(void *context, struct letter *letter);
+
 struct dlq {
     /* Sets letter->id. Errors: NOT_ENOUGH_SPACE at a cap or on a full disk. */
     bool (*add)(struct dlq *dlq, struct letter *letter, struct err *err);
@@ -67,8 +69,9 @@ struct dlq {
     /* One letter with its body. Errors: FILE_DOESNT_EXIST (107) when there is none. */
     bool (*get)(struct dlq *dlq, uint64_t id, struct arena *arena, struct letter *letter, struct err *err);
     bool (*drop)(struct dlq *dlq, uint64_t id, struct err *err);
-    /* Another failed attempt: new reason, attempts + 1, last time. */
-    bool (*note_attempt)(struct dlq *dlq, uint64_t id, const struct letter *outcome, struct err *err);
+    /* Lets edit() change what it likes of the letter, but its id; again, if somebody else changed it meanwhile. What
+     * edit puts into the letter has to live until change returns. Errors: those of get and add. */
+    bool (*change)(struct dlq *dlq, uint64_t id, dlq_edit_fn *edit, void *context, struct err *err);
     void (*stats)(struct dlq *dlq, struct dlq_stats *stats);
     /* Bounded housekeeping (age cap, stale readers); returns when to run again. */
     uint64_t (*step)(struct dlq *dlq, uint64_t now_ns);
@@ -80,7 +83,7 @@ struct dlq {
     ((dlq)->list((dlq), (after), (max), (arena), (letters), (count), (err)))
 #define dlq_get(dlq, id, arena, letter, err) ((dlq)->get((dlq), (id), (arena), (letter), (err)))
 #define dlq_drop(dlq, id, err) ((dlq)->drop((dlq), (id), (err)))
-#define dlq_note_attempt(dlq, id, outcome, err) ((dlq)->note_attempt((dlq), (id), (outcome), (err)))
+#define dlq_change(dlq, id, edit, context, err) ((dlq)->change((dlq), (id), (edit), (context), (err)))
 #define dlq_get_stats(dlq, stats_) ((dlq)->stats((dlq), (stats_)))
 #define dlq_step(dlq, now_ns) ((dlq)->step((dlq), (now_ns)))
 
@@ -100,4 +103,6 @@ void dlq_cause_came(struct dlq_causes *causes, int code);
 void dlq_cause_went(struct dlq_causes *causes, int code);
 void dlq_close(struct dlq *dlq);                  /* NULL is fine */
 bool dlq_no_letter(uint64_t id, struct err *err); /* sets FILE_DOESNT_EXIST; false */
+/* Another failed attempt: code, reason, row, column and last time are the outcome's, attempts + 1. */
+must_use bool dlq_note_attempt(struct dlq *dlq, uint64_t id, const struct letter *outcome, struct err *err);
 #endif

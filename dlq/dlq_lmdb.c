@@ -225,6 +225,19 @@ static void apply_drop(struct work *w, struct write_op *op)
     op->ok = w->rc == 0;
 }
 
+/* Whether there is room for what the letter has grown by; a new reason always fits. */
+static bool grown_fits(struct work *w, uint64_t id, MDB_val value, const struct letter_image *image)
+{
+    struct letter letter;
+    struct letter_file file = { 0 };
+    struct err err = { 0 };
+    uint64_t before = letter_decode(id, str_of_val(value), false, w->arena, &letter, &file, &err)
+                          ? letter_stored_bytes(value.mv_size, &file)
+                          : 0;
+    uint64_t after = letter_stored_bytes(image->record.len, &image->file);
+    return after <= before + 2 * LETTER_REASON_MAX || w->totals.bytes + (after - before) <= w->k->options.bytes_max;
+}
+
 static void apply_replace(struct work *w, struct write_op *op)
 {
     unsigned char raw[LETTER_KEY_BYTES];
@@ -234,10 +247,15 @@ static void apply_replace(struct work *w, struct write_op *op)
     op->stale = hash64(str_of_val(value)) != op->old_hash;
     if (op->stale)
         return;
+    struct letter_image *image = op->images;
+    if (!grown_fits(w, op->id, value, image)) {
+        err_set(&op->err, ERR_NOT_ENOUGH_SPACE, "no room for the letter as it would be: the maximum is %llu bytes",
+                (unsigned long long)w->k->options.bytes_max);
+        return;
+    }
     delete_record(w, op->id, key, value);
     if (w->rc != 0)
         return;
-    struct letter_image *image = op->images;
     letter_seal(image, op->id);
     value = val_of(strbuf_view(&image->record));
     w->rc = mdb_put(w->txn, w->k->dbi, &key, &value, 0);
@@ -771,7 +789,7 @@ static bool lmdb_drop(struct dlq *dlq, uint64_t id, struct err *err)
 }
 
 /* Made from the letter as it was read; if somebody changed it meanwhile, once more. */
-static bool lmdb_note_attempt(struct dlq *dlq, uint64_t id, const struct letter *outcome, struct err *err)
+static bool lmdb_change(struct dlq *dlq, uint64_t id, dlq_edit_fn *edit, void *context, struct err *err)
 {
     struct keeper *k = keeper_of(dlq);
     struct write_op op;
@@ -782,12 +800,7 @@ static bool lmdb_note_attempt(struct dlq *dlq, uint64_t id, const struct letter 
         op = (struct write_op){ .kind = OP_REPLACE, .id = id, .images = &image };
         bool ok = read_letter(k, id, arena, &letter, &op.old_hash, err);
         if (ok) {
-            letter.code = outcome->code;
-            letter.reason = outcome->reason;
-            letter.row = outcome->row;
-            letter.column = outcome->column;
-            letter.last_wall_ns = outcome->last_wall_ns;
-            letter.attempts++;
+            edit(context, &letter);
             letter_encode(&letter, rng_real(), &image);
             ok = write_file(k, &image, err);
         }
@@ -881,7 +894,7 @@ bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq, struct e
         .list = lmdb_list,
         .get = lmdb_get,
         .drop = lmdb_drop,
-        .note_attempt = lmdb_note_attempt,
+        .change = lmdb_change,
         .stats = lmdb_stats,
         .step = lmdb_step,
         .close = lmdb_close,

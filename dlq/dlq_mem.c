@@ -126,20 +126,23 @@ static bool mem_drop(struct dlq *dlq, uint64_t id, struct err *err)
     return true;
 }
 
-static bool mem_note_attempt(struct dlq *dlq, uint64_t id, const struct letter *outcome, struct err *err)
+static bool mem_change(struct dlq *dlq, uint64_t id, dlq_edit_fn *edit, void *context, struct err *err)
 {
     struct dlq_mem *mem = mem_of(dlq);
     mutex_lock(&mem->lock);
     struct mem_letter *kept = find(mem, id);
     if (kept != NULL) {
+        struct letter edited = kept->letter;
+        struct arena *arena = arena_new(1024);
+        edit(context, &edited);
         mem->bytes -= letter_cost(&kept->letter);
-        kept->letter.code = outcome->code;
-        kept->letter.reason = arena_dup(kept->arena, str_sub(outcome->reason, 0, LETTER_REASON_MAX));
-        kept->letter.row = outcome->row;
-        kept->letter.column = arena_dup(kept->arena, outcome->column);
-        kept->letter.last_wall_ns = outcome->last_wall_ns;
-        kept->letter.attempts++;
+        letter_copy(&edited, true, arena, &kept->letter);
+        kept->letter.id = id;
+        kept->letter.reason = str_sub(kept->letter.reason, 0, LETTER_REASON_MAX);
+        kept->letter.body_bytes = edited.body.len;
         mem->bytes += letter_cost(&kept->letter);
+        arena_free(kept->arena);
+        kept->arena = arena;
     }
     mutex_unlock(&mem->lock);
     return kept != NULL || dlq_no_letter(id, err);
@@ -186,7 +189,7 @@ struct dlq *dlq_mem_new(struct clock *clock, uint64_t bytes_max)
         .list = mem_list,
         .get = mem_get,
         .drop = mem_drop,
-        .note_attempt = mem_note_attempt,
+        .change = mem_change,
         .stats = mem_stats,
         .step = mem_step,
         .close = mem_close,

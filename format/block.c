@@ -454,6 +454,8 @@ int column_compare(const struct column *a, size_t row_a, const struct column *b,
     case TYPE_STRING:
     case TYPE_FIXED_STRING:
         return str_cmp(column_str(a, row_a), column_str(b, row_b));
+    case TYPE_BFLOAT16:
+        return compare_doubles((double)bfloat_load(p), (double)bfloat_load(q));
     case TYPE_FLOAT32:
         return compare_floats(p, q);
     case TYPE_FLOAT64: {
@@ -513,6 +515,8 @@ uint64_t column_hash(const struct column *c, size_t row, uint64_t seed)
     switch (c->type->kind) {
     case TYPE_STRING:
         return hash64_seed(column_str(c, row), seed);
+    case TYPE_BFLOAT16:
+        return mix(cell_bf16_order(cell), seed);
     case TYPE_FLOAT32:
         return mix(cell_f32_order(cell), seed);
     case TYPE_FLOAT64:

@@ -3,6 +3,7 @@
  * How a cell is held, by kind (native byte order):
  *   (U)Int*, Float*, Enum8/16 (value)    their width            Bool        1 byte, 0 or 1
  *   Date u16, Date32 i32 (days)          DateTime u32 (s)       DateTime64  i64 ticks of 10^-precision s
+ *   BFloat16 u16 (see bfloat.h)          Time     i32 (s)       Time64      the same ticks; both of either sign
  *   Decimal i32, i64, i128, i256 (value * 10^scale)             UUID        16 bytes in text order
  *   IPv4 u32, IPv6 16 bytes in text order                       FixedString N bytes
  *   String   offsets[i] is the end of row i in bytes (its start is the end of row i-1, 0 for row 0)

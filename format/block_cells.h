@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "format/bfloat.h"
+
 static inline uint64_t cell_u64(const void *cell)
 {
     uint64_t v;
@@ -24,15 +26,25 @@ static inline uint64_t cell_f64_order(const void *cell)
     return (bits >> 63) != 0 ? ~bits : bits | UINT64_C(1) << 63;
 }
 
-static inline uint32_t cell_f32_order(const void *cell)
+static inline uint32_t float_order(float f)
 {
-    float f;
-    memcpy(&f, cell, sizeof(f));
     if (f != f)
         return UINT32_MAX;
     f += 0.0F;
     uint32_t bits;
     memcpy(&bits, &f, sizeof(bits));
     return (bits >> 31) != 0 ? ~bits : bits | UINT32_C(1) << 31;
+}
+
+static inline uint32_t cell_f32_order(const void *cell)
+{
+    float f;
+    memcpy(&f, cell, sizeof(f));
+    return float_order(f);
+}
+
+static inline uint32_t cell_bf16_order(const void *cell)
+{
+    return float_order(bfloat_load(cell));
 }
 #endif

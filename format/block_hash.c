@@ -31,25 +31,49 @@ static inline void put(struct row_bytes *row, const void *bytes, size_t count)
     row->at += count;
 }
 
-/* A copy of a constant size is one instruction, not a call. */
-static inline void put_fixed(struct row_bytes *row, const uint8_t *cell, size_t width)
+/* Copies of a constant size are instructions, not calls: short cells are many. */
+static inline void copy_short(uint8_t *to, const uint8_t *from, size_t count)
 {
-    switch (width) {
-    case 1:
-        put(row, cell, 1);
-        return;
-    case 2:
-        put(row, cell, 2);
-        return;
-    case 4:
-        put(row, cell, 4);
-        return;
-    case 8:
-        put(row, cell, 8);
-        return;
-    default:
-        put(row, cell, width);
+    if (count >= 8) { /* two that overlap */
+        memcpy(to, from, 8);
+        memcpy(to + count - 8, from + count - 8, 8);
+    } else if (count >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + count - 4, from + count - 4, 4);
+    } else if (count > 0) {
+        to[0] = from[0];
+        to[count / 2] = from[count / 2];
+        to[count - 1] = from[count - 1];
     }
+}
+
+static inline void put_cell(struct row_bytes *row, const uint8_t *cell, size_t width)
+{
+    if (width > 16) {
+        put(row, cell, width);
+        return;
+    }
+    if ((size_t)(row->end - row->at) < 16)
+        grow(row, 16);
+    if (width == 8)
+        memcpy(row->at, cell, 8);
+    else
+        copy_short(row->at, cell, width);
+    row->at += width;
+}
+
+static inline void put_string(struct row_bytes *row, const uint8_t *bytes, uint64_t count)
+{
+    enum { SHORT = 16 };
+    if (count > SHORT || (size_t)(row->end - row->at) < sizeof count + SHORT) {
+        put(row, &count, sizeof count);
+        if (count > 0)
+            put(row, bytes, (size_t)count);
+        return;
+    }
+    memcpy(row->at, &count, sizeof count);
+    copy_short(row->at + sizeof count, bytes, (size_t)count);
+    row->at += sizeof count + (size_t)count;
 }
 
 static void add_cell(struct row_bytes *out, const struct column *c, size_t row)
@@ -61,7 +85,7 @@ static void add_cell(struct row_bytes *out, const struct column *c, size_t row)
             return;
     }
     if (c->width != 0) {
-        put_fixed(out, c->data + row * c->width, c->width);
+        put_cell(out, c->data + row * c->width, c->width);
         return;
     }
     if (c->type->kind == TYPE_TUPLE) {
@@ -70,12 +94,11 @@ static void add_cell(struct row_bytes *out, const struct column *c, size_t row)
         return;
     }
     uint64_t start = column_start(c, row), count = c->offsets[row] - start;
-    put(out, &count, sizeof(count));
     if (c->type->kind == TYPE_STRING) {
-        if (count > 0)
-            put(out, c->data + start, (size_t)count);
+        put_string(out, c->data + start, count);
         return;
     }
+    put(out, &count, sizeof count);
     for (uint64_t at = start; at < start + count; at++)
         for (size_t i = 0; i < c->children_count; i++)
             add_cell(out, &c->children[i], (size_t)at);

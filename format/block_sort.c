@@ -116,6 +116,10 @@ static size_t words_count(const struct column *c)
 static void fill_words(const struct column *c, size_t word, uint64_t *out)
 {
     switch (c->type->kind) {
+    case TYPE_BFLOAT16:
+        for (size_t i = 0; i < c->rows; i++)
+            out[i] = cell_bf16_order(c->data + i * 2);
+        return;
     case TYPE_FLOAT32:
         for (size_t i = 0; i < c->rows; i++)
             out[i] = cell_f32_order(c->data + i * 4);

@@ -10,7 +10,9 @@
 
 #include "base/arena.h"
 #include "base/must.h"
+#include "format/bfloat.h"
 #include "format/text_date.h"
+#include "format/text_number.h"
 #include "format/text_value.h"
 #include "format/timezone.h"
 #include "format/values_expr.h"
@@ -32,7 +34,7 @@ static bool same_names(const struct type *a, const struct type *b)
 
 bool column_cast_is_copy(const struct type *a, const struct type *b)
 {
-    bool ticks = a->kind == TYPE_DATETIME64 || a->kind == TYPE_DECIMAL;
+    bool ticks = a->kind == TYPE_DATETIME64 || a->kind == TYPE_TIME64 || a->kind == TYPE_DECIMAL;
     if (a->kind != b->kind || a->nullable != b->nullable || a->kind == TYPE_NOTHING ||
         a->children_count != b->children_count || a->fixed_bytes != b->fixed_bytes || !type_enums_eq(a, b) ||
         (ticks && (a->precision != b->precision || a->scale != b->scale)) || !same_names(a, b))
@@ -51,11 +53,6 @@ struct cast {
     struct column_cast_rules rules;
 };
 
-static bool is_float(const struct type *type)
-{
-    return type->kind == TYPE_FLOAT32 || type->kind == TYPE_FLOAT64;
-}
-
 /* Integers wrap: the low bytes stay, the sign fills what is new. */
 static void cast_integer(const struct column *src, size_t row, struct column *dst)
 {
@@ -67,18 +64,26 @@ static void cast_integer(const struct column *src, size_t row, struct column *ds
     column_push_fixed(dst, cell);
 }
 
-static void cast_float(const struct column *src, size_t row, struct column *dst)
+static double number_of_float(const struct column *src, size_t row)
 {
     float narrow;
     double wide;
-    if (src->width == sizeof narrow) {
-        memcpy(&narrow, column_cell(src, row), sizeof narrow);
-        wide = (double)narrow;
-    } else {
-        memcpy(&wide, column_cell(src, row), sizeof wide);
-        narrow = (float)wide;
+    const void *cell = column_cell(src, row);
+    if (src->type->kind == TYPE_BFLOAT16)
+        return (double)bfloat_load(cell);
+    if (src->type->kind == TYPE_FLOAT32) {
+        memcpy(&narrow, cell, sizeof narrow);
+        return (double)narrow;
     }
-    column_push_fixed(dst, dst->width == sizeof narrow ? (const void *)&narrow : (const void *)&wide);
+    memcpy(&wide, cell, sizeof wide);
+    return wide;
+}
+
+static void cast_float(const struct column *src, size_t row, struct column *dst)
+{
+    uint8_t cell[CELL_BYTES_MAX];
+    number_store_float(dst->type->kind, number_of_float(src, row), cell);
+    column_push_fixed(dst, cell);
 }
 
 /* By value; where the name stays, the value must. */
@@ -109,6 +114,11 @@ static bool is_time(const struct type *type)
     return type->kind == TYPE_DATETIME || type->kind == TYPE_DATETIME64;
 }
 
+static bool is_clock(const struct type *type)
+{
+    return type->kind == TYPE_TIME || type->kind == TYPE_TIME64;
+}
+
 static bool is_day(const struct type *type)
 {
     return type->kind == TYPE_DATE || type->kind == TYPE_DATE32;
@@ -129,16 +139,21 @@ static int64_t floor_div(int64_t a, int64_t b)
 
 static unsigned digits_of(const struct type *type)
 {
-    return type->kind == TYPE_DATETIME64 ? type->precision : 0;
+    return type->kind == TYPE_DATETIME64 || type->kind == TYPE_TIME64 ? type->precision : 0;
 }
 
 static int64_t ticks_of(const struct column *src, size_t row)
 {
     int64_t ticks;
     uint32_t seconds;
+    int32_t clock;
     if (src->type->kind == TYPE_DATETIME) {
         memcpy(&seconds, column_cell(src, row), sizeof seconds);
         return seconds;
+    }
+    if (src->type->kind == TYPE_TIME) {
+        memcpy(&clock, column_cell(src, row), sizeof clock);
+        return clock;
     }
     memcpy(&ticks, column_cell(src, row), sizeof ticks);
     return ticks;
@@ -154,12 +169,18 @@ static void push_days(int64_t days, struct column *dst)
     column_push_fixed(dst, narrow ? (const void *)&date : (const void *)&date32);
 }
 
+/* An instant as the clock shows it where the column's clock hangs. */
+static int64_t wall_ticks(struct cast *cast, const struct column *src, size_t row)
+{
+    const struct time_zone *zone = src->type->timezone.len > 0 ? timezone_find(src->type->timezone) : NULL;
+    int64_t ticks = ticks_of(src, row), second = power_of_ten(digits_of(src->type));
+    return ticks + timezone_offset(zone == NULL ? cast->r->session : zone, floor_div(ticks, second)) * second;
+}
+
 /* The day of an instant where the column's clock hangs. */
 static void cast_time_to_day(struct cast *cast, const struct column *src, size_t row, struct column *dst)
 {
-    const struct time_zone *zone = src->type->timezone.len > 0 ? timezone_find(src->type->timezone) : cast->r->session;
-    int64_t seconds = floor_div(ticks_of(src, row), power_of_ten(digits_of(src->type)));
-    push_days(floor_div(seconds + timezone_offset(zone == NULL ? cast->r->session : zone, seconds), DAY_SECONDS), dst);
+    push_days(floor_div(wall_ticks(cast, src, row), DAY_SECONDS * power_of_ten(digits_of(src->type))), dst);
 }
 
 static void cast_day(const struct column *src, size_t row, struct column *dst)
@@ -177,12 +198,19 @@ static bool cast_time(struct cast *cast, const struct column *src, size_t row, s
 {
     int64_t ticks = ticks_of(src, row);
     unsigned from = digits_of(src->type), to = digits_of(dst->type);
+    if (src->type->kind == TYPE_TIME64 && (dst->type->kind == TYPE_DATETIME || dst->type->kind == TYPE_TIME))
+        return text_fail(cast->r, ERR_CANNOT_CONVERT_TYPE, "Unsupported data type in conversion function");
+    if (is_time(src->type) && is_clock(dst->type)) {
+        int64_t day = DAY_SECONDS * power_of_ten(from), wall = wall_ticks(cast, src, row);
+        ticks = wall - floor_div(wall, day) * day;
+    }
     if (from > to)
         ticks /= power_of_ten(from - to); /* towards 1970, as decimals go */
     else if (__builtin_mul_overflow(ticks, power_of_ten(to - from), &ticks))
         return text_fail(cast->r, ERR_DECIMAL_OVERFLOW, "Decimal convert overflow");
-    uint32_t seconds = (uint32_t)(ticks < 0 ? 0 : ticks > UINT32_MAX ? UINT32_MAX : ticks);
-    column_push_fixed(dst, dst->type->kind == TYPE_DATETIME ? (const void *)&seconds : (const void *)&ticks);
+    if (dst->type->kind == TYPE_DATETIME && is_time(src->type))
+        ticks = ticks < 0 ? 0 : ticks > UINT32_MAX ? UINT32_MAX : ticks;
+    column_push_fixed(dst, &ticks); /* little-endian: its first bytes are the narrower cell */
     return true;
 }
 
@@ -213,7 +241,7 @@ static struct sql_value value_of(struct cast *cast, const struct column *src, si
 {
     struct sql_value v = { .kind = VALUE_INT };
     bool whole = type_is_integer(to) || to->kind == TYPE_BOOL;
-    bool number = whole || is_float(to) || to->kind == TYPE_DECIMAL;
+    bool number = whole || type_is_float(to) || to->kind == TYPE_DECIMAL;
     int16_t element;
     uint32_t address;
     if (src->type->enums_count > 0 && number) {
@@ -228,12 +256,13 @@ static struct sql_value value_of(struct cast *cast, const struct column *src, si
         v.number.i = address;
         return v;
     }
-    if (src->type->kind == TYPE_DATETIME64 && is_float(to)) {
+    bool ticks = src->type->kind == TYPE_DATETIME64 || src->type->kind == TYPE_TIME64;
+    if (ticks && type_is_float(to)) {
         v.kind = VALUE_FLOAT;
         v.number.f = (double)ticks_of(src, row) / (double)power_of_ten(src->type->precision);
         return v;
     }
-    if (src->type->kind == TYPE_DATETIME64 && to->kind == TYPE_DECIMAL)
+    if (ticks && to->kind == TYPE_DECIMAL)
         return ticks_text(cast, ticks_of(src, row), src->type->precision);
     v = sql_value_from_cell(cast->r, src, row, cast->arena);
     ptrdiff_t point = src->type->kind == TYPE_DECIMAL && whole ? str_find_char(v.text, '.') : STR_NONE;
@@ -262,12 +291,13 @@ static bool cast_mapped(struct cast *cast, const struct column *src, size_t row,
 static bool is_point(const struct type *type)
 {
     enum { PRECISION_OF_64_BITS = 18 };
-    return type->kind == TYPE_DATETIME64 || (type->kind == TYPE_DECIMAL && type->precision <= PRECISION_OF_64_BITS);
+    return type->kind == TYPE_DATETIME64 || type->kind == TYPE_TIME64 ||
+           (type->kind == TYPE_DECIMAL && type->precision <= PRECISION_OF_64_BITS);
 }
 
 static unsigned point_scale(const struct type *type)
 {
-    return type->kind == TYPE_DATETIME64 ? type->precision : type->scale;
+    return type->kind == TYPE_DECIMAL ? type->scale : type->precision;
 }
 
 static int64_t point_value(const struct column *src, size_t row)
@@ -328,21 +358,25 @@ static enum err_code no_conversion(const struct type *from, const struct type *t
 {
     bool text = from->kind == TYPE_STRING || from->kind == TYPE_FIXED_STRING || from->enums_count > 0;
     bool address = to->kind == TYPE_UUID || to->kind == TYPE_IPV4 || to->kind == TYPE_IPV6;
-    bool time = is_time(to) || is_day(to);
+    bool time = is_time(to) || is_day(to) || is_clock(to);
+    bool from_time = is_time(from) || is_day(from) || is_clock(from);
+    bool to_ticks = to->kind == TYPE_DATETIME64 || to->kind == TYPE_TIME64;
     if (text)
         return ERR_OK;
     if (to->kind == TYPE_FIXED_STRING && from->kind != TYPE_BOOL)
         return ERR_NOT_IMPLEMENTED;
-    if (from->kind == TYPE_DECIMAL && (address || (time && to->kind != TYPE_DATETIME64)))
+    if (from->kind == TYPE_DECIMAL && (address || (time && !to_ticks)))
         return ERR_ILLEGAL_COLUMN;
-    if (to->kind == TYPE_DECIMAL && (is_day(from) || from->kind == TYPE_DATETIME))
+    if (to->kind == TYPE_DECIMAL && (is_day(from) || from->kind == TYPE_DATETIME || from->kind == TYPE_TIME))
         return ERR_ILLEGAL_COLUMN;
-    if (to->enums_count > 0 && (is_time(from) || is_day(from) || from->kind == TYPE_DECIMAL || from->kind == TYPE_UUID))
+    if (to->enums_count > 0 && (from_time || from->kind == TYPE_DECIMAL || from->kind == TYPE_UUID))
         return ERR_CANNOT_CONVERT_TYPE;
-    if (from->kind == TYPE_UUID && (to->kind == TYPE_DECIMAL || to->kind == TYPE_DATETIME64))
+    if (from->kind == TYPE_UUID && (to->kind == TYPE_DECIMAL || to_ticks))
         return ERR_CANNOT_CONVERT_TYPE;
-    if ((address && is_time(from)) ||
-        (from->kind == TYPE_UUID && (type_is_integer(to) || is_float(to) || time || address)))
+    if (from->kind == TYPE_BFLOAT16 && (to->kind == TYPE_DECIMAL || to_ticks))
+        return ERR_NOT_IMPLEMENTED;
+    if ((address && (is_time(from) || is_clock(from))) ||
+        (from->kind == TYPE_UUID && (type_is_integer(to) || type_is_float(to) || time || address)))
         return ERR_NOT_IMPLEMENTED;
     return ERR_OK;
 }
@@ -352,7 +386,7 @@ static enum err_code code_of(enum err_code code, const struct sql_value *value, 
 {
     if (to->kind == TYPE_DECIMAL && code == ERR_ARGUMENT_OUT_OF_BOUND)
         return ERR_DECIMAL_OVERFLOW;
-    if (is_float(to) && code == ERR_CANNOT_PARSE_NUMBER && value->text.len > 0)
+    if (type_is_float(to) && code == ERR_CANNOT_PARSE_NUMBER && value->text.len > 0)
         return ERR_CANNOT_PARSE_TEXT;
     return code;
 }
@@ -528,13 +562,14 @@ static bool cast_number(struct cast *cast, const struct column *src, size_t row,
     const struct type *from = src->type, *to = dst->type;
     if (is_point(from) && type_is_integer(to))
         return cast_point_to_integer(cast, src, row, dst);
-    if (is_point(from) && from->kind == TYPE_DECIMAL && to->kind == TYPE_DATETIME64)
+    if (is_point(from) && from->kind == TYPE_DECIMAL && (to->kind == TYPE_DATETIME64 || to->kind == TYPE_TIME64))
         return cast_decimal_to_ticks(cast, src, row, dst);
-    if (to->kind == TYPE_BOOL && (from->kind == TYPE_DECIMAL || from->kind == TYPE_UUID || is_time(from)))
+    if (to->kind == TYPE_BOOL &&
+        (from->kind == TYPE_DECIMAL || from->kind == TYPE_UUID || is_time(from) || is_clock(from)))
         cast_bytes_to_bool(src, row, dst);
-    else if (is_float(from) && is_float(to))
+    else if (type_is_float(from) && type_is_float(to))
         cast_float(src, row, dst);
-    else if (type_is_integer(from) && type_is_integer(to))
+    else if ((type_is_integer(from) || from->kind == TYPE_TIME) && type_is_integer(to))
         cast_integer(src, row, dst);
     else
         return cast_by_value(cast, src, row, dst);
@@ -554,10 +589,16 @@ static bool cast_cell(struct cast *cast, const struct column *src, size_t row, s
         return refuse(cast, from, to);
     if (from->enums_count > 0 && to->enums_count > 0)
         return cast_enum(cast, src, row, dst);
-    if (is_time(from) && is_time(to))
+    if ((is_time(from) || is_clock(from)) && (is_time(to) || is_clock(to)))
         return cast_time(cast, src, row, dst);
-    if (is_day(to) && (is_time(from) || is_day(from))) {
-        if (is_day(from))
+    if (is_day(from) && is_clock(to)) {
+        column_push_zero(dst);
+        return true;
+    }
+    if (is_day(to) && (is_time(from) || is_day(from) || is_clock(from))) {
+        if (is_clock(from))
+            push_days(0, dst);
+        else if (is_day(from))
             cast_day(src, row, dst);
         else
             cast_time_to_day(cast, src, row, dst);

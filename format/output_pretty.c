@@ -150,7 +150,7 @@ static const struct frame box = { " │", "│", "│" }, space = { " ", " ", ""
 
 bool output_aligns_right(const struct type *type)
 {
-    return is_number(type) || (type->kind >= TYPE_DATE && type->kind <= TYPE_DATETIME64);
+    return is_number(type) || (type->kind >= TYPE_DATE && type->kind <= TYPE_TIME64);
 }
 
 /* Of the widest of its lines. */

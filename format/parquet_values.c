@@ -1,5 +1,6 @@
 /* Cells to Parquet values and back. */
 #include "format/parquet_values.h"
+#include "format/bfloat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,14 @@ static struct pq_strings dense_strings(const struct column *c, size_t from, size
         return (const uint8_t *)to_;                                                                                   \
     } while (0)
 
+static const uint8_t *widen_halves(const uint8_t *cells, size_t count, struct pq_room *room)
+{
+    float *to = pq_room(room, count * sizeof *to);
+    for (size_t i = 0; i < count; i++)
+        to[i] = bfloat_load(cells + i * 2);
+    return (const uint8_t *)to;
+}
+
 static const uint8_t *widen(const struct type *type, const uint8_t *cells, size_t count, struct pq_room *room)
 {
     switch (type->kind) {
@@ -97,6 +106,8 @@ static const uint8_t *widen(const struct type *type, const uint8_t *cells, size_
         WIDEN(uint8_t, int32_t);
     case TYPE_UINT32:
         WIDEN(uint32_t, int64_t);
+    case TYPE_BFLOAT16:
+        return widen_halves(cells, count, room);
     default: /* UInt16, Date */
         WIDEN(uint16_t, int32_t);
     }
@@ -267,6 +278,19 @@ static bool bad_value(const struct pq_leaf *leaf, struct err *err)
     }                                                                                                                  \
     break
 
+static bool narrow_to_halves(const struct pq_values *v, uint8_t *to)
+{
+    bool bad = false;
+    for (size_t i = 0; i < v->count; i++) {
+        float value;
+        memcpy(&value, v->fixed + i * sizeof value, sizeof value);
+        bfloat_store(value, to + i * 2);
+        float back = bfloat_load(to + i * 2);
+        bad |= memcmp(&back, &value, sizeof value) != 0;
+    }
+    return !bad;
+}
+
 static bool append_narrowed(const struct pq_leaf *leaf, const struct pq_values *v, uint8_t *to)
 {
     bool bad = false;
@@ -281,6 +305,8 @@ static bool append_narrowed(const struct pq_leaf *leaf, const struct pq_values *
         NARROW(int64_t, uint32_t);
     case TYPE_DECIMAL: /* of others: few digits in INT64 */
         NARROW(int64_t, int32_t);
+    case TYPE_BFLOAT16:
+        return narrow_to_halves(v, to);
     case TYPE_DATETIME64: /* of others: TIME in INT32 */
         NARROW(int32_t, int64_t);
     default: /* UInt16, Date */

@@ -115,7 +115,7 @@ bool sql_type_is_int(const struct type *type)
 
 bool sql_type_is_float(const struct type *type)
 {
-    return type->kind == TYPE_FLOAT32 || type->kind == TYPE_FLOAT64;
+    return type_is_float(type);
 }
 
 bool sql_type_is_number(const struct type *type)
@@ -132,6 +132,11 @@ bool sql_type_is_time(const struct type *type)
 {
     return type->kind == TYPE_DATE || type->kind == TYPE_DATE32 || type->kind == TYPE_DATETIME ||
            type->kind == TYPE_DATETIME64;
+}
+
+bool sql_type_is_clock(const struct type *type)
+{
+    return type->kind == TYPE_TIME || type->kind == TYPE_TIME64;
 }
 
 bool sql_type_is_enum(const struct type *type)
@@ -167,7 +172,7 @@ unsigned sql_type_scale(const struct type *type)
 {
     if (type->kind == TYPE_DECIMAL)
         return type->scale;
-    return type->kind == TYPE_DATETIME64 ? type->precision : 0;
+    return type->kind == TYPE_DATETIME64 || type->kind == TYPE_TIME64 ? type->precision : 0;
 }
 
 /* ---- arithmetic ---- */
@@ -254,7 +259,9 @@ static const struct type *common_float(const struct type *a, const struct type *
 {
     const struct type *other = sql_type_is_float(a) ? b : a;
     if (sql_type_is_float(other))
-        return type_of_kind(a->kind == TYPE_FLOAT64 || b->kind == TYPE_FLOAT64 ? TYPE_FLOAT64 : TYPE_FLOAT32);
+        return type_of_kind(a->kind == TYPE_FLOAT64 || b->kind == TYPE_FLOAT64   ? TYPE_FLOAT64
+                            : a->kind == TYPE_FLOAT32 || b->kind == TYPE_FLOAT32 ? TYPE_FLOAT32
+                                                                                 : TYPE_BFLOAT16);
     if (!sql_type_is_int(other) || type_width(other) > 4)
         return NULL;
     const struct type *given = sql_type_is_float(a) ? a : b;

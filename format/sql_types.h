@@ -24,6 +24,7 @@ bool sql_type_is_int(const struct type *type);    /* integers and Bool */
 bool sql_type_is_float(const struct type *type);
 bool sql_type_is_string(const struct type *type); /* String, FixedString */
 bool sql_type_is_time(const struct type *type);   /* Date, Date32, DateTime, DateTime64 */
+bool sql_type_is_clock(const struct type *type);  /* Time, Time64 */
 bool sql_type_is_enum(const struct type *type);
 bool sql_type_has_sign(const struct type *type);
 bool sql_type_is_unsigned(const struct type *type); /* how its cells are read */

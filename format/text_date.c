@@ -653,6 +653,63 @@ bool date_read_datetime64(struct text_reader *r, const struct time_zone *zone, u
     return best_effort_read(r, zone, true, &m) && ticks_of(r, &m, precision, ticks);
 }
 
+/* ---- Time, Time64 ---- */
+
+static bool is_clock(struct str text, const char *pattern)
+{
+    size_t i = 0;
+    for (; pattern[i] != '\0'; i++)
+        if (i == text.len || (pattern[i] == '0' ? !scan_is_digit(text.data[i]) : text.data[i] != pattern[i]))
+            return false;
+    return true;
+}
+
+/* The sign, and as much of what follows as is a clock. Minutes and seconds may be above 59. */
+static bool take_clock(struct text_reader *r, bool *negative, int64_t *seconds)
+{
+    static const char *const patterns[] = { "000:00:00", "00:00:00", "0:00:00", "00:00", "0:00", "00", "0" };
+    const char *from = r->at;
+    *negative = text_take(r, '-');
+    struct str text = str_make(r->at, (size_t)(r->end - r->at));
+    size_t which = 0;
+    while (which < ARRAY_COUNT(patterns) && !is_clock(text, patterns[which]))
+        which++;
+    if (which == ARRAY_COUNT(patterns))
+        return text_fail_at(r, ERR_CANNOT_PARSE_DATETIME, from, 20, "Cannot parse time here: '%s'");
+    struct str parts = str_make(r->at, strlen(patterns[which])), part;
+    r->at += parts.len;
+    for (*seconds = 0; str_cut(&parts, ':', &part);) {
+        uint64_t value = 0;
+        must(str_to_u64(part, &value));
+        *seconds = *seconds * 60 + (int64_t)value;
+    }
+    return true;
+}
+
+bool date_read_time(struct text_reader *r, int32_t *seconds)
+{
+    bool negative;
+    int64_t value;
+    if (!take_clock(r, &negative, &value))
+        return false;
+    *seconds = (int32_t)(negative ? -value : value);
+    return true;
+}
+
+bool date_read_time64(struct text_reader *r, unsigned precision, int64_t *ticks)
+{
+    struct moment m = { 0 };
+    bool negative;
+    if (!take_clock(r, &negative, &m.seconds))
+        return false;
+    if (text_take(r, '.'))
+        take_fraction(r, 1000, &m);
+    if (!ticks_of(r, &m, precision, ticks))
+        return false;
+    *ticks = negative ? -*ticks : *ticks;
+    return true;
+}
+
 /* ---- printing ---- */
 
 static void put_digits(char *p, int64_t value, unsigned count)
@@ -707,6 +764,24 @@ void date_print_datetime(struct strbuf *out, const struct time_zone *zone, int64
         print_wall(out, seconds + timezone_offset(zone, seconds), ' ');
 }
 
+static void print_fraction(struct strbuf *out, unsigned precision, int64_t fraction)
+{
+    char text[20] = ".";
+    if (precision == 0)
+        return;
+    put_digits(text + 1, fraction, precision);
+    strbuf_add_bytes(out, text, precision + 1);
+}
+
+void date_print_time(struct strbuf *out, unsigned precision, int64_t ticks)
+{
+    enum { SECONDS_MAX = 999 * 3600 + 59 * 60 + 59 };
+    uint64_t size = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks, unit = number_pow10[precision];
+    unsigned seconds = (unsigned)MIN(size / unit, (uint64_t)SECONDS_MAX);
+    strbuf_addf(out, "%s%02u:%02u:%02u", ticks < 0 ? "-" : "", seconds / 3600, seconds / 60 % 60, seconds % 60);
+    print_fraction(out, precision, (int64_t)(size % unit));
+}
+
 void date_print_datetime64(struct strbuf *out, const struct time_zone *zone, unsigned precision, int64_t ticks,
                            const struct format_settings *settings)
 {
@@ -725,11 +800,7 @@ void date_print_datetime64(struct strbuf *out, const struct time_zone *zone, uns
         print_wall(out, seconds, 'T');
     else
         print_wall(out, seconds + timezone_offset(zone, seconds), ' ');
-    if (precision > 0) {
-        char text[20] = ".";
-        put_digits(text + 1, fraction, precision);
-        strbuf_add_bytes(out, text, precision + 1);
-    }
+    print_fraction(out, precision, fraction);
     if (settings->date_time_output_format == OUTPUT_ISO)
         strbuf_add_char(out, 'Z');
 }

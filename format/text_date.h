@@ -23,9 +23,15 @@ bool date_read_date32(struct text_reader *r, int32_t before, int32_t *days);
 bool date_read_datetime(struct text_reader *r, const struct time_zone *zone, uint32_t *seconds);
 bool date_read_datetime64(struct text_reader *r, const struct time_zone *zone, unsigned precision, int64_t *ticks);
 
+/* A time of day, or a span: h to hhh, mm and ss, of which the first may be left out; seconds with a fraction where
+ * ticks are asked for. Errors: 41, 407. */
+bool date_read_time(struct text_reader *r, int32_t *seconds);
+bool date_read_time64(struct text_reader *r, unsigned precision, int64_t *ticks);
+
 void date_print_date(struct strbuf *out, int64_t days); /* 2024-02-29 */
 void date_print_datetime(struct strbuf *out, const struct time_zone *zone, int64_t seconds,
                          const struct format_settings *settings);
+void date_print_time(struct strbuf *out, unsigned precision, int64_t ticks); /* 999:59:59 at most */
 void date_print_datetime64(struct strbuf *out, const struct time_zone *zone, unsigned precision, int64_t ticks,
                            const struct format_settings *settings);
 #endif

@@ -5,6 +5,7 @@
  * (Eisel and Lemire: "Number parsing at a gigabyte per second", 2021). Longer numbers are decided the same way when w
  * and w + 1 round alike, else by strtod on a bounded copy; the process never leaves the C locale.
  * Writing: the shortest digits that read back, laid out as the engine (and JavaScript) do. */
+#include "format/bfloat.h"
 #include "format/text_number.h"
 
 #include <float.h>
@@ -221,13 +222,21 @@ float number_float(const char *p, const char *end, const char **next)
     return d.negative ? -value : value;
 }
 
-static void store_float(enum type_kind kind, double value, void *cell)
+void number_store_float(enum type_kind kind, double value, void *cell)
 {
-    if (kind == TYPE_FLOAT32) {
-        float narrow = (float)value;
-        memcpy(cell, &narrow, sizeof narrow);
-    } else
+    float narrow = (float)value;
+    if (kind == TYPE_FLOAT64)
         memcpy(cell, &value, sizeof value);
+    else if (kind == TYPE_FLOAT32)
+        memcpy(cell, &narrow, sizeof narrow);
+    else
+        bfloat_store(narrow, cell);
+}
+
+static void store_special(enum type_kind kind, bool infinite, bool negative, void *cell)
+{
+    double value = infinite ? HUGE_VAL : NAN;
+    number_store_float(kind, negative ? -value : value, cell);
 }
 
 /* inf, infinity, nan in any case, after the sign. */
@@ -238,35 +247,64 @@ static bool read_special(struct text_reader *r, enum type_kind kind, bool negati
         return text_expected(r, infinite ? "inf" : "nan");
     if (infinite && r->at < r->end && scan_lower(*r->at) == 'i' && !text_take_word_nocase(r, "inity"))
         return text_expected(r, "inity");
-    double value = infinite ? HUGE_VAL : NAN;
-    store_float(kind, negative ? -value : value, cell);
+    store_special(kind, infinite, negative, cell);
     return true;
+}
+
+static bool fail_float(struct text_reader *r, const char *from)
+{
+    return text_fail_at(r, ERR_CANNOT_PARSE_NUMBER, from, 40, "Cannot read floating point value here: '%s'");
+}
+
+static bool is_sign(const struct text_reader *r)
+{
+    return text_is(r, '+') || text_is(r, '-');
+}
+
+static bool read_number(struct text_reader *r, enum type_kind kind, bool negative, void *cell)
+{
+    const char *next = r->at;
+    double value =
+        kind == TYPE_FLOAT64 ? number_double(r->at, r->end, &next) : (double)number_float(r->at, r->end, &next);
+    number_store_float(kind, negative ? -value : value, cell);
+    bool found = next > r->at;
+    r->at = next;
+    return found;
+}
+
+/* In a text of its own a float has one sign at most, and ends where it is none any more. */
+static bool read_cut_out(struct text_reader *r, enum type_kind kind, void *cell)
+{
+    const char *from = r->at;
+    bool negative = text_is(r, '-');
+    r->at += is_sign(r);
+    if (text_take_word_nocase(r, "inf")) {
+        (void)text_take_word_nocase(r, "inity");
+        store_special(kind, true, negative, cell);
+        return true;
+    }
+    if (text_take_word_nocase(r, "nan")) {
+        store_special(kind, false, negative, cell);
+        return true;
+    }
+    return (!is_sign(r) && read_number(r, kind, negative, cell)) || fail_float(r, from);
 }
 
 bool number_read_float(struct text_reader *r, enum type_kind kind, void *cell)
 {
     const char *from = r->at;
     bool negative = false;
-    for (; r->at < r->end && (*r->at == '+' || *r->at == '-'); r->at++)
+    if (r->cut_out)
+        return read_cut_out(r, kind, cell);
+    for (; is_sign(r); r->at++)
         negative |= *r->at == '-';
     if (r->at < r->end && (scan_lower(*r->at) == 'i' || scan_lower(*r->at) == 'n'))
         return read_special(r, kind, negative, cell);
-    const char *next = r->at;
-    if (kind == TYPE_FLOAT32) {
-        float value = number_float(r->at, r->end, &next);
-        value = negative ? -value : value;
-        memcpy(cell, &value, sizeof value);
-    } else {
-        double value = number_double(r->at, r->end, &next);
-        value = negative ? -value : value;
-        memcpy(cell, &value, sizeof value);
-    }
-    bool more = next < r->end &&
-                (scan_is_digit(*next) || *next == '.' || *next == '-' || *next == '+' || *next == 'e' || *next == 'E');
-    if (next == r->at || more)
-        return text_fail_at(r, ERR_CANNOT_PARSE_NUMBER, from, 40, "Cannot read floating point value here: '%s'");
-    r->at = next;
-    return true;
+    if (!read_number(r, kind, negative, cell))
+        return fail_float(r, from);
+    bool more = r->at < r->end && (scan_is_digit(*r->at) || *r->at == '.' || *r->at == '-' || *r->at == '+' ||
+                                   *r->at == 'e' || *r->at == 'E');
+    return !more || fail_float(r, from);
 }
 
 /* "d.ddde+x" -> digits and the place of the point: value = 0.d1d2d3... * 10^point. */

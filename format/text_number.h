@@ -26,6 +26,7 @@ bool number_read_int(struct text_reader *r, enum type_kind kind, void *cell);
 /* TSV's: no plus, and a leading 0 is the whole number. */
 bool number_read_int_plain(struct text_reader *r, enum type_kind kind, void *cell);
 bool number_read_float(struct text_reader *r, enum type_kind kind, void *cell); /* 72 */
+void number_store_float(enum type_kind kind, double value, void *cell);
 bool number_read_decimal(struct text_reader *r, const struct type *type, void *cell);
 
 /* The nearest double of a plain decimal number at [p, end); *next is where it ends, p when there is none. */

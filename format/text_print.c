@@ -4,6 +4,7 @@
 
 #include "base/must.h"
 #include "base/text.h"
+#include "format/bfloat.h"
 #include "format/text_date.h"
 #include "format/text_net.h"
 #include "format/text_number.h"
@@ -127,11 +128,15 @@ static void print_float(const struct printer *p, const struct column *c, size_t 
     const struct format_settings *s = p->settings;
     double value;
     float narrow = 0;
-    if (c->type->kind == TYPE_FLOAT32) {
-        memcpy(&narrow, column_cell(c, row), sizeof narrow);
-        value = (double)narrow;
-    } else
+    if (c->type->kind == TYPE_FLOAT64)
         memcpy(&value, column_cell(c, row), sizeof value);
+    else {
+        if (c->type->kind == TYPE_BFLOAT16)
+            narrow = bfloat_load(column_cell(c, row));
+        else
+            memcpy(&narrow, column_cell(c, row), sizeof narrow);
+        value = (double)narrow;
+    }
     bool json = style == TEXT_JSON, odd = !isfinite(value);
     bool quote = json && ((odd && s->output_format_json_quote_denormals) ||
                           (s->output_format_json_quote_64bit_floats && c->type->kind == TYPE_FLOAT64));
@@ -142,10 +147,10 @@ static void print_float(const struct printer *p, const struct column *c, size_t 
         strbuf_add_char(p->out, '-');
     if (null)
         strbuf_add_text(p->out, "null");
-    else if (c->type->kind == TYPE_FLOAT32)
-        number_print_float(p->out, narrow);
-    else
+    else if (c->type->kind == TYPE_FLOAT64)
         number_print_double(p->out, value);
+    else
+        number_print_float(p->out, narrow);
     if (quote)
         strbuf_add_char(p->out, '"');
 }
@@ -177,6 +182,14 @@ static void print_time(const struct printer *p, const struct column *c, size_t r
     case TYPE_DATETIME:
         memcpy(&seconds, cell, sizeof seconds);
         date_print_datetime(p->out, zone_of(p, c->type), seconds, p->settings);
+        break;
+    case TYPE_TIME:
+        memcpy(&wide, cell, sizeof wide);
+        date_print_time(p->out, 0, wide);
+        break;
+    case TYPE_TIME64:
+        memcpy(&ticks, cell, sizeof ticks);
+        date_print_time(p->out, c->type->precision, ticks);
         break;
     default:
         memcpy(&ticks, cell, sizeof ticks);
@@ -370,6 +383,7 @@ static void print_cell(const struct printer *p, const struct column *c, size_t r
         return;
     }
     switch (c->type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         print_float(p, c, row, style);
@@ -385,6 +399,8 @@ static void print_cell(const struct printer *p, const struct column *c, size_t r
     case TYPE_DATE32:
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
         print_time(p, c, row, style);
         return;
     case TYPE_DECIMAL:

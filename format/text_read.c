@@ -305,8 +305,16 @@ static bool read_net(struct text_reader *r, enum type_kind kind, void *cell)
            text_fail_at(r, ERR_CANNOT_PARSE_IPV6, from, 40, "Cannot parse IPv6 '%s'");
 }
 
+static bool is_time(enum type_kind kind)
+{
+    return kind == TYPE_TIME || kind == TYPE_TIME64;
+}
+
 static bool read_datetime(struct text_reader *r, const struct type *type, void *cell)
 {
+    if (is_time(type->kind))
+        return type->kind == TYPE_TIME ? date_read_time(r, (int32_t *)cell)
+                                       : date_read_time64(r, type->precision, (int64_t *)cell);
     const struct time_zone *zone = zone_of(r, type);
     if (zone == NULL)
         return false;
@@ -314,7 +322,7 @@ static bool read_datetime(struct text_reader *r, const struct type *type, void *
                                        : date_read_datetime64(r, zone, type->precision, (int64_t *)cell);
 }
 
-/* A bare number for a DateTime is its raw value. */
+/* A bare number for a DateTime or a Time is its raw value; what a Time has no bits for is cut off. */
 static bool read_datetime_number(struct text_reader *r, enum type_kind kind, void *cell)
 {
     int64_t value;
@@ -332,6 +340,7 @@ static bool read_datetime_number(struct text_reader *r, enum type_kind kind, voi
 static bool read_bare(struct text_reader *r, const struct type *type, bool plain_ints, void *cell)
 {
     switch (type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         return number_read_float(r, type->kind, cell);
@@ -343,6 +352,8 @@ static bool read_bare(struct text_reader *r, const struct type *type, bool plain
         return date_read_date32(r, DATE32_MIN, (int32_t *)cell);
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
         return read_datetime(r, type, cell);
     case TYPE_UUID:
     case TYPE_IPV4:
@@ -700,12 +711,8 @@ static bool read_tuple(struct text_reader *r, struct column *c, bool json)
 
 static void number_of_null(enum type_kind kind, void *cell)
 {
-    double nan64 = NAN;
-    float nan32 = NAN;
-    if (kind == TYPE_FLOAT64)
-        memcpy(cell, &nan64, sizeof nan64);
-    else if (kind == TYPE_FLOAT32)
-        memcpy(cell, &nan32, sizeof nan32);
+    if (type_kind_is_float(kind))
+        number_store_float(kind, (double)NAN, cell);
     else
         memset(cell, 0, CELL_MAX);
 }
@@ -713,15 +720,11 @@ static void number_of_null(enum type_kind kind, void *cell)
 static bool number_of_bool(struct text_reader *r, enum type_kind kind, void *cell)
 {
     bool value = *r->at == 't';
-    double one64 = value;
-    float one32 = value;
     if (!text_take_word(r, value ? "true" : "false"))
         return text_expected(r, value ? "true" : "false");
     memset(cell, 0, CELL_MAX);
-    if (kind == TYPE_FLOAT64)
-        memcpy(cell, &one64, sizeof one64);
-    else if (kind == TYPE_FLOAT32)
-        memcpy(cell, &one32, sizeof one32);
+    if (type_kind_is_float(kind))
+        number_store_float(kind, value, cell);
     else
         return number_read_int(&(struct text_reader){ .at = value ? "1" : "0", .end = (value ? "1" : "0") + 1 }, kind,
                                cell);
@@ -743,7 +746,7 @@ static bool read_number_json(struct text_reader *r, enum type_kind kind, void *c
     if (bools && (*r->at == 't' || *r->at == 'f')) {
         if (!number_of_bool(r, kind, cell))
             return false;
-    } else if (kind == TYPE_FLOAT32 || kind == TYPE_FLOAT64) {
+    } else if (type_kind_is_float(kind)) {
         if (!number_read_float(r, kind, cell))
             return false;
     } else if (!number_read_int(r, kind, cell))
@@ -857,6 +860,8 @@ bool text_read_json(struct text_reader *r, struct column *c)
     case TYPE_DATE32:
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
         return read_date_json(r, c);
     case TYPE_DECIMAL: {
         bool quote = text_take(r, '"');
@@ -939,6 +944,8 @@ bool text_read_escaped(struct text_reader *r, struct column *c)
     return true;
 }
 
+static bool read_all(struct text_reader *r, struct column *c);
+
 bool text_read_raw(struct text_reader *r, struct column *c)
 {
     struct str string;
@@ -953,7 +960,9 @@ bool text_read_raw(struct text_reader *r, struct column *c)
     const char *end = r->end, *after = r->at;
     r->at = string.data;
     r->end = string.data + string.len;
-    bool ok = text_read_whole(r, c);
+    r->cut_out = true;
+    bool ok = read_all(r, c);
+    r->cut_out = false;
     r->at = after;
     r->end = end;
     return ok;
@@ -1003,6 +1012,8 @@ bool text_read_quoted(struct text_reader *r, struct column *c)
         return text_quoted_string(r, true, &string) && push_enum(r, c, string);
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
         if (!text_is(r, '\'')) {
             if (!read_datetime_number(r, c->type->kind, cell))
                 return false;
@@ -1041,6 +1052,7 @@ static bool in_field(struct text_reader *r, struct str field, struct column *c, 
     struct str text = field.data == r->scratch.data ? strbuf_view(&copy) : field;
     inner.at = text.data;
     inner.end = text.data + text.len;
+    inner.cut_out = true;
     bool ok = read(&inner, c);
     r->scratch = inner.scratch;
     r->field = inner.field;
@@ -1097,7 +1109,7 @@ static bool read_bare_csv(struct text_reader *r, struct column *c)
     bool quoted = quote == '\'' || quote == '"';
     bool loose_date = (c->type->kind == TYPE_DATETIME || c->type->kind == TYPE_DATETIME64) &&
                       r->settings->date_time_input_format != 0 && r->csv_delimiter == ',';
-    if (!quoted && loose_date) /* best effort would read over a comma */
+    if (!quoted && (loose_date || is_time(c->type->kind))) /* best effort would read over a comma */
         return text_csv_string(r, false, &field) && in_field(r, field, c, read_bare_field);
     r->at += quoted;
     bool ok = c->type->kind == TYPE_DATE32 ? date_read_date32(r, 0, (int32_t *)cell) /* not 1900, in CSV */
@@ -1163,16 +1175,21 @@ static bool read_whole_value(struct text_reader *r, struct column *c)
     return true;
 }
 
-bool text_read_whole(struct text_reader *r, struct column *c)
+static bool read_all(struct text_reader *r, struct column *c)
 {
-    if (c->type->nullable && text_read_null_whole(r)) {
-        column_push_null(c);
-        return true;
-    }
     if (!read_whole_value(r, c))
         return false;
     if (text_eof(r))
         return true;
     return text_fail_at(r, ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE, r->at, 10,
                         "Unexpected data '%s' after parsed value");
+}
+
+bool text_read_whole(struct text_reader *r, struct column *c)
+{
+    if (c->type->nullable && text_read_null_whole(r)) {
+        column_push_null(c);
+        return true;
+    }
+    return read_all(r, c);
 }

@@ -30,7 +30,7 @@ struct text_reader {
     int64_t wall_ns;                 /* the present, for dates that leave the year out */
     const struct time_zone *session; /* for DateTime columns without a zone */
     unsigned depth;
-    bool csv_field;                /* bounded by a CSV field: dates are read only as far as it goes */
+    bool cut_out;                  /* r->end is the end of one value: a float is read only as far as it is one */
     char csv_delimiter;            /* the setting's, or that of CustomSeparated */
     struct str csv_delimiter_long; /* CustomSeparated: where not empty, text without quotes goes up to it alone */
     struct strbuf scratch;         /* strings with escapes are put together here */

@@ -17,6 +17,7 @@ bool text_value_parse(struct str text, enum text_style style, const struct forma
         return err_set(err, ERR_BAD_ARGUMENTS, "format_csv_delimiter has to be exactly one character");
     if (!text_reader_init(&r, text, settings, 0, err))
         goto done;
+    r.cut_out = style == TEXT_PLAIN;
     ok = readers[style](&r, c);
     if (ok && !text_eof(&r))
         ok = text_fail_at(&r, ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE, r.at, 20,

@@ -18,6 +18,7 @@ static const struct type plain_types[] = {
     PLAIN(TYPE_INT64, "Int64"),
     PLAIN(TYPE_INT128, "Int128"),
     PLAIN(TYPE_INT256, "Int256"),
+    PLAIN(TYPE_BFLOAT16, "BFloat16"),
     PLAIN(TYPE_FLOAT32, "Float32"),
     PLAIN(TYPE_FLOAT64, "Float64"),
     PLAIN(TYPE_BOOL, "Bool"),
@@ -26,6 +27,8 @@ static const struct type plain_types[] = {
     PLAIN(TYPE_DATE32, "Date32"),
     PLAIN(TYPE_DATETIME, "DateTime"),
     [TYPE_DATETIME64] = { .kind = TYPE_DATETIME64, .precision = 3, .text = { "DateTime64(3)", 13 } },
+    PLAIN(TYPE_TIME, "Time"),
+    [TYPE_TIME64] = { .kind = TYPE_TIME64, .precision = 3, .text = { "Time64(3)", 9 } },
     [TYPE_DECIMAL] = { .kind = TYPE_DECIMAL, .precision = 10, .text = { "Decimal(10, 0)", 14 } },
     PLAIN(TYPE_UUID, "UUID"),
     PLAIN(TYPE_IPV4, "IPv4"),
@@ -42,11 +45,12 @@ const struct type *type_of_kind(enum type_kind kind)
 }
 
 static const uint8_t widths[] = {
-    [TYPE_UINT8] = 1,    [TYPE_UINT16] = 2,  [TYPE_UINT32] = 4,   [TYPE_UINT64] = 8,     [TYPE_UINT128] = 16,
-    [TYPE_UINT256] = 32, [TYPE_INT8] = 1,    [TYPE_INT16] = 2,    [TYPE_INT32] = 4,      [TYPE_INT64] = 8,
-    [TYPE_INT128] = 16,  [TYPE_INT256] = 32, [TYPE_FLOAT32] = 4,  [TYPE_FLOAT64] = 8,    [TYPE_BOOL] = 1,
-    [TYPE_DATE] = 2,     [TYPE_DATE32] = 4,  [TYPE_DATETIME] = 4, [TYPE_DATETIME64] = 8, [TYPE_ENUM8] = 1,
-    [TYPE_ENUM16] = 2,   [TYPE_UUID] = 16,   [TYPE_IPV4] = 4,     [TYPE_IPV6] = 16,      [TYPE_NOTHING] = 1,
+    [TYPE_UINT8] = 1,    [TYPE_UINT16] = 2,  [TYPE_UINT32] = 4,   [TYPE_UINT64] = 8,   [TYPE_UINT128] = 16,
+    [TYPE_UINT256] = 32, [TYPE_INT8] = 1,    [TYPE_INT16] = 2,    [TYPE_INT32] = 4,    [TYPE_INT64] = 8,
+    [TYPE_INT128] = 16,  [TYPE_INT256] = 32, [TYPE_BFLOAT16] = 2, [TYPE_FLOAT32] = 4,  [TYPE_FLOAT64] = 8,
+    [TYPE_BOOL] = 1,     [TYPE_DATE] = 2,    [TYPE_DATE32] = 4,   [TYPE_DATETIME] = 4, [TYPE_DATETIME64] = 8,
+    [TYPE_TIME] = 4,     [TYPE_TIME64] = 8,  [TYPE_ENUM8] = 1,    [TYPE_ENUM16] = 2,   [TYPE_UUID] = 16,
+    [TYPE_IPV4] = 4,     [TYPE_IPV6] = 16,   [TYPE_NOTHING] = 1,
 };
 
 size_t type_width(const struct type *type)
@@ -75,10 +79,13 @@ bool type_is_signed(const struct type *type)
     case TYPE_INT64:
     case TYPE_INT128:
     case TYPE_INT256:
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
     case TYPE_DATE32:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
     case TYPE_DECIMAL:
     case TYPE_ENUM8:
     case TYPE_ENUM16:

@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 struct lexer;
+struct strbuf;
 
 enum type_kind {
     TYPE_UINT8,
@@ -27,6 +28,7 @@ enum type_kind {
     TYPE_INT64,
     TYPE_INT128,
     TYPE_INT256,
+    TYPE_BFLOAT16,
     TYPE_FLOAT32,
     TYPE_FLOAT64,
     TYPE_BOOL,
@@ -36,6 +38,8 @@ enum type_kind {
     TYPE_DATE32,
     TYPE_DATETIME,
     TYPE_DATETIME64,
+    TYPE_TIME,
+    TYPE_TIME64,
     TYPE_DECIMAL, /* width by precision: <=9 4, <=18 8, <=38 16, <=76 32 bytes */
     TYPE_ENUM8,
     TYPE_ENUM16,
@@ -57,7 +61,7 @@ struct type_enum {
 struct type {
     enum type_kind kind;
     bool nullable, low_cardinality;
-    uint8_t precision;             /* Decimal 1..76; DateTime64 0..9 */
+    uint8_t precision;             /* Decimal 1..76; DateTime64, Time64 0..9 */
     uint8_t scale;                 /* Decimal */
     uint32_t fixed_bytes;          /* FixedString */
     struct str timezone;           /* DateTime, DateTime64; empty: the server's (UTC) */
@@ -76,13 +80,22 @@ must_use bool type_parse(struct str text, struct arena *arena, const struct type
 /* The type that the lexer's next tokens spell; the lexer is then behind it. */
 must_use bool type_parse_next(struct lexer *lexer, struct arena *arena, const struct type **type, struct err *err);
 
+/* How the engine lays out a type: its name, the lines of DESCRIBE (a named Tuple's elements), those of SHOW CREATE
+ * TABLE (a Tuple's elements, where there are more than one). */
+enum type_layout { TYPE_ONE_LINE, TYPE_LINES, TYPE_DDL };
+/* depth: of what stands around it, in steps of four spaces. */
+void type_print(const struct type *type, enum type_layout layout, unsigned depth, struct strbuf *out);
+
+/* Every name of a type, aliases too: does its case not matter, can a column be of it? NULL behind the last. */
+const char *type_family_name(size_t index, bool *any_case, bool *held);
+
 /* Is it a zone name of the IANA database, as it is written there? */
 bool type_timezone_known(struct str name);
 /* All of them, in order of bytes: NULL behind the last. */
 const char *type_timezone_name(size_t index);
 
-/* A plain type without flags; lives for ever. DateTime64 is of milliseconds, Decimal (10, 0); must: not a kind that
- * says nothing without parameters (FixedString, Enum, Array, Map, Tuple, Nested). */
+/* A plain type without flags; lives for ever. DateTime64 and Time64 are of milliseconds, Decimal (10, 0); must: not a
+ * kind that says nothing without parameters (FixedString, Enum, Array, Map, Tuple, Nested). */
 const struct type *type_of_kind(enum type_kind kind);
 /* The same type with nullable set; in arena. must: not Array, Map, Tuple or Nested. */
 const struct type *type_nullable(const struct type *type, struct arena *arena);
@@ -90,6 +103,15 @@ bool type_eq(const struct type *a, const struct type *b);
 bool type_enums_eq(const struct type *a, const struct type *b); /* the same elements in the same order */
 /* Deep copy into arena. */
 const struct type *type_dup(const struct type *type, struct arena *arena);
+
+static inline bool type_kind_is_float(enum type_kind kind)
+{
+    return kind >= TYPE_BFLOAT16 && kind <= TYPE_FLOAT64;
+}
+static inline bool type_is_float(const struct type *type)
+{
+    return type_kind_is_float(type->kind);
+}
 
 /* Bytes of one cell in a column, 0 for String, Array, Map, Tuple, Nested. */
 size_t type_width(const struct type *type);

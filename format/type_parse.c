@@ -258,14 +258,20 @@ static bool set_timezone(struct parser *p, struct type *type, const struct arg *
     return true;
 }
 
+static bool check_scale(struct parser *p, const struct family *family, const struct arg *arg)
+{
+    return arg->kind == ARG_UINT ||
+           err_set(p->err, ERR_ILLEGAL_TYPE_OF_ARGUMENT,
+                   "Parameter #0 'scale' for %s has wrong type: %s, expected UInt64 literal", family->name,
+                   arg->kind == ARG_INT      ? "Int64"
+                   : arg->kind == ARG_STRING ? "String"
+                                             : "");
+}
+
 static bool set_scale(struct parser *p, struct type *type, const struct family *family, const struct arg *arg)
 {
-    if (arg->kind != ARG_UINT)
-        return err_set(p->err, ERR_ILLEGAL_TYPE_OF_ARGUMENT,
-                       "Parameter #0 'scale' for %s has wrong type: %s, expected UInt64 literal", family->name,
-                       arg->kind == ARG_INT      ? "Int64"
-                       : arg->kind == ARG_STRING ? "String"
-                                                 : "");
+    if (!check_scale(p, family, arg))
+        return false;
     if (arg->number > 9)
         return err_set(p->err, ERR_ARGUMENT_OUT_OF_BOUND,
                        "Scale %llu is too large for DateTime64. Maximum is up to nanoseconds (9)",
@@ -319,6 +325,32 @@ static bool check_decimal(struct parser *p, uint64_t precision, const struct arg
                        "Negative scales and scales larger than precision are not supported");
     type->precision = (uint8_t)precision;
     type->scale = (uint8_t)scale->number;
+    return true;
+}
+
+/* Time, Time64, Time(scale), Time64(scale): the same but for what no scale means. A time of day has no zone. */
+static bool args_time(struct parser *p, const struct family *family, struct type *type)
+{
+    struct arg args[ARGS_MAX];
+    size_t count;
+    bool wide = family->kind == TYPE_TIME64;
+    if (!read_args(p, args, &count))
+        return false;
+    if (count > 2)
+        return fail_count(p, "Time data type can optionally have one argument - scale");
+    type->precision = wide ? type_of_kind(TYPE_TIME64)->precision : 0;
+    if (count == 0)
+        return true;
+    if ((count == 1 && args[0].kind == ARG_STRING && !wide) || (count == 2 && args[1].kind == ARG_STRING))
+        return err_set(p->err, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Specifying timezone for %s type is not allowed",
+                       family->name);
+    if (!check_scale(p, family, &args[0]))
+        return false;
+    if (args[0].number > 9)
+        return err_set(p->err, ERR_BAD_ARGUMENTS, "DataTypeTime64 scale %llu is too large, maximum is 9",
+                       (unsigned long long)args[0].number);
+    type->kind = wide || args[0].number > 0 ? TYPE_TIME64 : TYPE_TIME;
+    type->precision = (uint8_t)args[0].number;
     return true;
 }
 
@@ -636,7 +668,7 @@ static bool args_low_cardinality(struct parser *p, const struct family *family, 
     const struct type *inner;
     if (!read_inner(p, "LowCardinality data type family must have single argument - type of elements", &inner))
         return false;
-    bool fits = type_is_integer(inner) || inner->kind == TYPE_FLOAT32 || inner->kind == TYPE_FLOAT64 ||
+    bool fits = type_is_integer(inner) || type_is_float(inner) || inner->kind == TYPE_TIME ||
                 inner->kind == TYPE_BOOL || inner->kind == TYPE_STRING || inner->kind == TYPE_FIXED_STRING ||
                 inner->kind == TYPE_DATE || inner->kind == TYPE_DATE32 || inner->kind == TYPE_DATETIME ||
                 inner->kind == TYPE_UUID || inner->kind == TYPE_IPV4 || inner->kind == TYPE_IPV6;
@@ -677,6 +709,15 @@ static bool args_unsupported(struct parser *p, const struct family *family, stru
 static const struct family families[] = {
 #include "format/type_families.inc"
 };
+
+const char *type_family_name(size_t index, bool *any_case, bool *held)
+{
+    if (index >= ARRAY_COUNT(families))
+        return NULL;
+    *any_case = families[index].fold;
+    *held = families[index].args != args_unsupported;
+    return families[index].name;
+}
 
 static const struct family *family_find(struct str name)
 {
@@ -785,22 +826,34 @@ static void print_enums(struct strbuf *out, const struct type *type)
     strbuf_add_char(out, ')');
 }
 
-static void print_children(struct strbuf *out, const struct type *type)
+static void print_children(struct strbuf *out, const struct type *type, enum type_layout layout, unsigned depth)
 {
+    bool lines = (layout == TYPE_LINES && type->names != NULL) ||
+                 (layout == TYPE_DDL && type->kind == TYPE_TUPLE && type->children_count > 1);
     strbuf_add_text(out, type->kind == TYPE_ARRAY   ? "Array("
                          : type->kind == TYPE_MAP   ? "Map("
                          : type->kind == TYPE_TUPLE ? "Tuple("
                                                     : "Nested(");
+    depth += lines ? 1 : 0;
     for (size_t i = 0; i < type->children_count; i++) {
-        if (i > 0)
-            strbuf_add_text(out, ", ");
+        strbuf_add_text(out, i == 0 ? "" : lines ? "," : ", ");
+        if (lines)
+            strbuf_addf(out, "\n%*s", (int)(4 * depth), "");
         if (type->names != NULL) {
             lexer_print_name(out, type->names[i]);
             strbuf_add_char(out, ' ');
         }
-        strbuf_add(out, type->children[i]->text);
+        type_print(type->children[i], layout, depth, out);
     }
     strbuf_add_char(out, ')');
+}
+
+void type_print(const struct type *type, enum type_layout layout, unsigned depth, struct strbuf *out)
+{
+    if (type->children_count == 0 || layout == TYPE_ONE_LINE)
+        strbuf_add(out, type->text);
+    else
+        print_children(out, type, layout, depth);
 }
 
 static void print_plain(struct strbuf *out, const struct type *type)
@@ -829,6 +882,9 @@ static void print_plain(struct strbuf *out, const struct type *type)
         }
         strbuf_add_char(out, ')');
         return;
+    case TYPE_TIME64:
+        print_number(out, "Time64(", type->precision, ")");
+        return;
     case TYPE_ENUM8:
     case TYPE_ENUM16:
         print_enums(out, type);
@@ -837,7 +893,7 @@ static void print_plain(struct strbuf *out, const struct type *type)
     case TYPE_MAP:
     case TYPE_TUPLE:
     case TYPE_NESTED:
-        print_children(out, type);
+        print_children(out, type, TYPE_ONE_LINE, 0);
         return;
     default:
         strbuf_add(out, type_of_kind(type->kind)->text);

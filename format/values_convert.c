@@ -132,7 +132,8 @@ static bool mismatch(struct text_reader *r, const struct column *c)
 static bool refuse_compound(struct text_reader *r, const struct sql_value *v, const struct column *c)
 {
     enum type_kind kind = c->type->kind;
-    bool by_function = kind != TYPE_DECIMAL && kind != TYPE_DATETIME64 && kind != TYPE_ENUM8 && kind != TYPE_ENUM16;
+    bool by_function = kind != TYPE_DECIMAL && kind != TYPE_DATETIME64 && kind != TYPE_TIME64 && kind != TYPE_ENUM8 &&
+                       kind != TYPE_ENUM16;
     if (!uniform(v) || !by_function)
         return mismatch(r, c);
     return text_fail(r, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal type of argument of function for " STR_FMT,
@@ -163,29 +164,6 @@ static bool read_integer(struct text_reader *r, struct column *c)
     return true;
 }
 
-/* As much of the text as is a number; what follows is the caller's to judge. */
-static bool read_float(struct text_reader *r, struct column *c)
-{
-    static const char *const words[] = { "inf", "nan" };
-    uint8_t cell[8] __attribute__((aligned(8)));
-    const char *p = r->at, *next;
-    p += p < r->end && (*p == '-' || *p == '+');
-    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
-        if (r->end - p >= 3 && strncasecmp(p, words[i], 3) == 0) {
-            if (!number_read_float(r, c->type->kind, cell))
-                return false;
-            column_push_fixed(c, cell);
-            return true;
-        }
-    double wide = number_double(r->at, r->end, &next);
-    float narrow = c->width == 4 ? number_float(r->at, r->end, &next) : 0;
-    if (next == r->at)
-        return text_fail_at(r, ERR_CANNOT_PARSE_NUMBER, r->at, 40, "Cannot read floating point value here: '%s'");
-    r->at = next;
-    column_push_fixed(c, c->width == 4 ? (const void *)&narrow : (const void *)&wide);
-    return true;
-}
-
 static bool from_text(struct text_reader *r, struct str text, struct column *c)
 {
     struct text_reader inner = *r;
@@ -193,9 +171,8 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
     enum type_kind kind = c->type->kind;
     inner.at = text.data;
     inner.end = text.data + text.len;
-    bool ok = type_is_integer(c->type)                       ? read_integer(&inner, c)
-              : kind == TYPE_FLOAT32 || kind == TYPE_FLOAT64 ? read_float(&inner, c)
-                                                             : text_read_whole(&inner, c);
+    inner.cut_out = true;
+    bool ok = type_is_integer(c->type) ? read_integer(&inner, c) : text_read_whole(&inner, c);
     r->scratch = inner.scratch;
     r->field = inner.field;
     bool left = ok ? !text_eof(&inner) : r->err->code == ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE;
@@ -294,9 +271,9 @@ static void push_integer(const struct sql_value *v, struct column *c)
 
 static void push_float(const struct sql_value *v, struct column *c)
 {
-    double wide = sql_value_float(v);
-    float narrow = (float)wide;
-    column_push_fixed(c, c->width == 4 ? (const void *)&narrow : (const void *)&wide);
+    uint8_t cell[8] __attribute__((aligned(8)));
+    number_store_float(c->type->kind, sql_value_float(v), cell);
+    column_push_fixed(c, cell);
 }
 
 /* Numbers up to 65535 are days, larger ones seconds. */
@@ -359,6 +336,39 @@ static bool push_datetime(struct text_reader *r, const struct sql_value *v, stru
     return true;
 }
 
+/* The limits are 999:59:59 to both sides; that what is below them stays in a Time is the engine's. */
+static int64_t clock_seconds(const struct text_reader *r, const struct sql_value *v, bool wide)
+{
+    enum { CLOCK_MAX = 3599999 };
+    int64_t seconds = value_integer(v, true);
+    if (v->kind == VALUE_DATE)
+        return 0;
+    if (v->kind == VALUE_DATETIME) {
+        int64_t wall = seconds + timezone_offset(r->session, seconds);
+        return wall - (wall / DAY - (wall % DAY < 0)) * DAY;
+    }
+    if (v->kind == VALUE_UINT && seconds < 0)
+        return wide ? CLOCK_MAX : seconds;
+    return seconds > CLOCK_MAX ? CLOCK_MAX : seconds < -CLOCK_MAX && wide ? -CLOCK_MAX : seconds;
+}
+
+static bool push_time(struct text_reader *r, const struct sql_value *v, struct column *c)
+{
+    bool wide = c->type->kind == TYPE_TIME64, is_float = v->kind == VALUE_FLOAT;
+    int64_t unit = (int64_t)number_pow10[c->type->precision];
+    if (wide && is_float && isnan(v->number.f))
+        return text_fail(r, ERR_DECIMAL_OVERFLOW, "Time64 convert overflow. Cannot convert infinity or NaN to decimal");
+    struct sql_value value = *v;
+    if (is_float && v->number.f >= 0x1p63) /* a Time gets nothing of it */
+        value = (struct sql_value){ .kind = VALUE_INT, .number.i = wide ? INT64_MAX : 0 };
+    int64_t seconds = clock_seconds(r, &value, wide || is_float), ticks = seconds * unit;
+    int32_t narrow = (int32_t)seconds;
+    if (value.kind == VALUE_FLOAT && seconds == (int64_t)value.number.f)
+        ticks = (int64_t)(value.number.f * (double)unit);
+    column_push_fixed(c, wide ? (const void *)&ticks : (const void *)&narrow);
+    return true;
+}
+
 static bool push_enum(struct text_reader *r, const struct sql_value *v, struct column *c)
 {
     int64_t number = value_integer(v, true);
@@ -395,6 +405,7 @@ static bool from_number(struct text_reader *r, const struct sql_value *v, struct
 {
     uint8_t flag = sql_value_float(v) != 0;
     switch (c->type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         push_float(v, c);
@@ -423,6 +434,9 @@ static bool from_number(struct text_reader *r, const struct sql_value *v, struct
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
         return push_datetime(r, v, c);
+    case TYPE_TIME:
+    case TYPE_TIME64:
+        return push_time(r, v, c);
     case TYPE_ENUM8:
     case TYPE_ENUM16:
         return push_enum(r, v, c);
@@ -525,10 +539,16 @@ struct sql_value sql_value_from_cell(const struct text_reader *r, const struct c
         v.kind = VALUE_DATETIME;
         v.number.i = seconds;
         break;
+    case TYPE_TIME:
+        memcpy(&wide, column_cell(c, row), sizeof wide);
+        v.kind = VALUE_INT;
+        v.number.i = wide;
+        break;
     case TYPE_BOOL:
         v.kind = VALUE_BOOL;
         v.number.u = *(const uint8_t *)column_cell(c, row);
         break;
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         v.kind = VALUE_FLOAT;

@@ -834,6 +834,8 @@ static bool takes_whole_numbers_only(const struct type *type)
     case TYPE_DATE32:
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
     case TYPE_ENUM8:
     case TYPE_ENUM16:
     case TYPE_UUID:
@@ -852,6 +854,8 @@ static bool convert_alone(struct evaluation *e, struct column *c, struct sql_val
         v->kind = VALUE_NULL;
     bool whole = v->kind == VALUE_UINT || v->kind == VALUE_INT;
     bool address = c->type->kind == TYPE_UUID || c->type->kind == TYPE_IPV6;
+    if (c->type->kind == TYPE_TIME || c->type->kind == TYPE_TIME64)
+        whole = whole || v->kind == VALUE_BOOL;
     if (sql_value_is_number(v) && takes_whole_numbers_only(c->type) && (!whole || address))
         return text_fail(e->r, ERR_TYPE_MISMATCH, "Type mismatch in IN or VALUES section. Expected: " STR_FMT,
                          STR_ARG(c->type->text));

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/crash_points.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/strbuf.h"
@@ -14,6 +15,7 @@
 #include "format/lexer.h"
 #include "gateway/gateway.h"
 #include "gateway/settings_request.h"
+#include "gateway/sink_store.h"
 
 enum { GROUP = 256, LIST_PAGE = 1000, GROUP_BYTES_MAX = 32 << 20 };
 
@@ -71,7 +73,7 @@ static void letter_done(void *context, const struct insert *insert)
     group_unref(group);
 }
 
-/* "(a, b)" -> names in arena */
+/* "(a, b)" or nothing -> names in arena */
 static bool columns_read(struct str text, struct arena *arena, struct str **columns, size_t *count, struct err *err)
 {
     struct lexer lexer;
@@ -80,16 +82,19 @@ static bool columns_read(struct str text, struct arena *arena, struct str **colu
     *columns = ARENA_ARRAY(arena, struct str, text.len / 2 + 1);
     *count = 0;
     lexer_init(&lexer, text);
-    if (!lexer_take_symbol(&lexer, "("))
+    if (str_trim(text).len == 0)
         return true;
-    do {
+    ok = lexer_take_symbol(&lexer, "(") || lexer_error(&lexer, lexer_peek(&lexer), "(", err);
+    while (ok) {
         strbuf_clear(&name);
         ok = lexer_take_name(&lexer, &name, err);
         if (ok)
             (*columns)[(*count)++] = arena_dup(arena, strbuf_view(&name));
-    } while (ok && lexer_take_symbol(&lexer, ","));
+        if (!lexer_take_symbol(&lexer, ","))
+            break;
+    }
     strbuf_fini(&name);
-    return ok;
+    return ok && (lexer_take_symbol(&lexer, ")") || lexer_error(&lexer, lexer_peek(&lexer), ")", err));
 }
 
 static bool letter_shape(struct gateway *gateway, const struct letter *letter, struct arena *arena,
@@ -168,33 +173,52 @@ done:
     return ok;
 }
 
-static void report(struct gateway *gateway, uint64_t id, const struct item *item, struct arena *arena,
-                   struct replay_verdict *verdict)
+static void refuse(struct replay_verdict *verdict, const struct err *err, struct arena *arena)
+{
+    if (err->code == ERR_FILE_DOESNT_EXIST)
+        return; /* missing, as it stands there */
+    verdict->verdict = "refused";
+    verdict->message = arena_printf(arena, "Code: %d. %s", (int)err->code, err->text);
+}
+
+static void note_refusal(struct gateway *gateway, uint64_t id, const struct item *item)
 {
     struct err err = { 0 };
-    *verdict = (struct replay_verdict){ .id = id, .message = "", .rows = item->rows };
+    struct letter outcome = { .code = (int)item->err.code,
+                              .reason = str_of(item->err.text),
+                              .row = item->error_row,
+                              .column = str_of(item->error_column),
+                              .last_wall_ns = clock_wall_ns(gateway->clock) };
+    if (!dlq_note_attempt(gateway->dlq, id, &outcome, &err) && err.code != ERR_FILE_DOESNT_EXIST)
+        log_warn("dead letter not updated: id=%016llx code=%d %s", (unsigned long long)id, (int)err.code, err.text);
+}
+
+static void note_stored(struct gateway *gateway, const struct item *item, struct arena *arena,
+                        struct replay_verdict *verdict)
+{
+    struct err err = { 0 };
+    verdict->verdict = item->outcome == INSERT_STORED ? "stored" : "duplicate";
+    CRASH_POINT("replay.stored");
+    if (dlq_drop(gateway->dlq, verdict->id, &err))
+        ledger_move(gateway->ledger, LEDGER_LETTERS, item->outcome == INSERT_STORED ? LEDGER_WRITTEN : LEDGER_DUPLICATE,
+                    1);
+    else if (err.code != ERR_FILE_DOESNT_EXIST) /* else somebody replayed or dropped it at the same time */
+        verdict->message = arena_printf(arena, "its rows are stored, but the letter stays: %s", err.text);
+}
+
+static void report(struct gateway *gateway, const struct item *item, struct arena *arena,
+                   struct replay_verdict *verdict)
+{
+    verdict->rows = item->rows;
     if (item->decided && (item->outcome == INSERT_STORED || item->outcome == INSERT_DUPLICATE)) {
-        verdict->verdict = item->outcome == INSERT_STORED ? "stored" : "duplicate";
-        if (dlq_drop(gateway->dlq, id, &err))
-            ledger_move(gateway->ledger, LEDGER_LETTERS,
-                        item->outcome == INSERT_STORED ? LEDGER_WRITTEN : LEDGER_DUPLICATE, 1);
-        else
-            verdict->message = arena_printf(arena, "its rows are stored, but the letter stays: %s", err.text);
-    } else if (item->err.code == ERR_FILE_DOESNT_EXIST) {
-        verdict->verdict = "missing";
+        note_stored(gateway, item, arena, verdict);
     } else if (item->decided && item->outcome == INSERT_UNKNOWN) {
         verdict->verdict = "unknown";
         verdict->message = arena_printf(arena, "%s", item->err.text);
     } else {
-        verdict->verdict = "refused";
-        verdict->message = arena_printf(arena, "Code: %d. %s", (int)item->err.code, item->err.text);
-        struct letter outcome = { .code = (int)item->err.code,
-                                  .reason = str_of(item->err.text),
-                                  .row = item->error_row,
-                                  .column = str_of(item->error_column),
-                                  .last_wall_ns = clock_wall_ns(gateway->clock) };
-        if (!dlq_note_attempt(gateway->dlq, id, &outcome, &err))
-            log_warn("dead letter not updated: id=%016llx code=%d %s", (unsigned long long)id, (int)err.code, err.text);
+        refuse(verdict, &item->err, arena);
+        if (item->err.code != ERR_FILE_DOESNT_EXIST && item->err.code != ERR_ABORTED) /* the daemon stops */
+            note_refusal(gateway, verdict->id, item);
     }
     metric_series_add(metric_series1(METRIC_DEAD_LETTER_REPLAYS, str_of(verdict->verdict)), 1);
 }
@@ -230,8 +254,8 @@ static struct item ticket_take(struct group *group, struct ticket *ticket)
     return item;
 }
 
-static size_t replay_group(struct gateway *gateway, const uint64_t *ids, size_t count, const atomic_bool *cancel,
-                           struct arena *arena, struct replay_verdict *verdicts)
+static size_t replay_group(struct gateway *gateway, struct replay_verdict *verdicts, size_t count,
+                           const atomic_bool *cancel, struct arena *arena)
 {
     struct group *group = NEW(struct group);
     struct ticket *tickets[GROUP];
@@ -247,7 +271,7 @@ static size_t replay_group(struct gateway *gateway, const uint64_t *ids, size_t 
         group->open++;
         group->refs++;
         mutex_unlock(&group->lock);
-        put[done] = letter_put(gateway, ids[done], tickets[done], &bytes);
+        put[done] = letter_put(gateway, verdicts[done].id, tickets[done], &bytes);
         if (!put[done]) {
             mutex_lock(&group->lock);
             group->open--;
@@ -266,13 +290,13 @@ static size_t replay_group(struct gateway *gateway, const uint64_t *ids, size_t 
             item = tickets[i]->item;
             free(tickets[i]);
         }
-        report(gateway, ids[i], &item, arena, &verdicts[i]);
+        report(gateway, &item, arena, &verdicts[i]);
     }
     group_unref(group);
     return done;
 }
 
-static bool all_ids(struct gateway *gateway, struct arena *arena, const uint64_t **ids, size_t *count, struct err *err)
+bool replay_all_ids(struct gateway *gateway, struct arena *arena, struct letter_choice *choice, struct err *err)
 {
     struct dlq_stats stats;
     dlq_get_stats(gateway->dlq, &stats);
@@ -291,41 +315,183 @@ static bool all_ids(struct gateway *gateway, struct arena *arena, const uint64_t
         if (got == 0)
             break;
     }
-    *ids = out;
-    *count = found;
+    *choice = (struct letter_choice){ out, found };
     return true;
 }
 
-bool replay_letters(struct gateway *gateway, const uint64_t *ids, size_t ids_count, const atomic_bool *cancel,
-                    struct arena *arena, struct replay_verdict **verdicts, size_t *count, struct err *err)
+/* Room for a verdict on each letter, whose ids stand in it. */
+static bool begin(struct gateway *gateway, const struct letter_choice *choice, struct arena *arena,
+                  struct replay_verdicts *out, struct err *err)
 {
-    if (ids == NULL && !all_ids(gateway, arena, &ids, &ids_count, err))
+    struct letter_choice all = *choice;
+    if (choice->ids == NULL && !replay_all_ids(gateway, arena, &all, err))
         return false;
-    *verdicts = ARENA_ARRAY(arena, struct replay_verdict, ids_count + 1);
+    *out = (struct replay_verdicts){ ARENA_ARRAY(arena, struct replay_verdict, all.count + 1), all.count };
+    for (size_t i = 0; i < all.count; i++)
+        out->verdicts[i] = (struct replay_verdict){ .id = all.ids[i], .verdict = "missing", .message = "" };
+    return true;
+}
+
+static bool cancelled(const atomic_bool *cancel)
+{
+    return atomic_load_explicit(cancel, memory_order_relaxed);
+}
+
+bool replay_letters(struct gateway *gateway, const struct letter_choice *choice, const atomic_bool *cancel,
+                    struct arena *arena, struct replay_verdicts *out, struct err *err)
+{
+    if (!begin(gateway, choice, arena, out, err))
+        return false;
     size_t done = 0;
-    while (done < ids_count && !atomic_load_explicit(cancel, memory_order_relaxed))
-        done += replay_group(gateway, ids + done, ids_count - done, cancel, arena, *verdicts + done);
-    *count = done;
+    while (done < out->count && !cancelled(cancel))
+        done += replay_group(gateway, out->verdicts + done, out->count - done, cancel, arena);
+    out->count = done;
     return true;
 }
 
-bool replay_drop(struct gateway *gateway, const uint64_t *ids, size_t ids_count, struct arena *arena,
-                 struct replay_verdict **verdicts, size_t *count, struct err *err)
+static void try_letter(struct gateway *gateway, struct replay_verdict *verdict, struct arena *arena)
 {
-    if (ids == NULL && !all_ids(gateway, arena, &ids, &ids_count, err))
+    struct arena *own = arena_new(4096);
+    struct letter letter;
+    struct shape *shape = NULL;
+    struct err err = { 0 };
+    if (dlq_get(gateway->dlq, verdict->id, own, &letter, &err) && letter_shape(gateway, &letter, own, &shape, &err)) {
+        struct insert *insert = letter_insert(gateway, &letter, shape);
+        sink_store_check(gateway->sink, insert);
+        err = insert->err;
+        verdict->rows = insert->rows;
+        if (insert->outcome == INSERT_REJECTED)
+            refuse(verdict, &err, arena);
+        else
+            verdict->verdict = insert->outcome == INSERT_DUPLICATE ? "duplicate" : "would_store";
+        insert_free(insert);
+    } else {
+        refuse(verdict, &err, arena);
+    }
+    shape_unref(shape);
+    arena_free(own);
+}
+
+bool replay_try(struct gateway *gateway, const struct letter_choice *choice, const atomic_bool *cancel,
+                struct arena *arena, struct replay_verdicts *out, struct err *err)
+{
+    if (!begin(gateway, choice, arena, out, err))
         return false;
-    *verdicts = ARENA_ARRAY(arena, struct replay_verdict, ids_count + 1);
-    *count = ids_count;
-    for (size_t i = 0; i < ids_count; i++) {
+    size_t done = 0;
+    for (; done < out->count && !cancelled(cancel); done++)
+        try_letter(gateway, &out->verdicts[done], arena);
+    out->count = done;
+    return true;
+}
+
+bool replay_drop(struct gateway *gateway, const struct letter_choice *choice, struct arena *arena,
+                 struct replay_verdicts *out, struct err *err)
+{
+    if (!begin(gateway, choice, arena, out, err))
+        return false;
+    for (size_t i = 0; i < out->count; i++) {
         struct err problem = { 0 };
-        struct replay_verdict *verdict = &(*verdicts)[i];
-        *verdict = (struct replay_verdict){ .id = ids[i], .verdict = "dropped", .message = "" };
-        if (dlq_drop(gateway->dlq, ids[i], &problem)) {
-            ledger_move(gateway->ledger, LEDGER_LETTERS, LEDGER_DISCARDED, 1);
+        struct replay_verdict *verdict = &out->verdicts[i];
+        if (!dlq_drop(gateway->dlq, verdict->id, &problem)) {
+            refuse(verdict, &problem, arena);
             continue;
         }
-        verdict->verdict = problem.code == ERR_FILE_DOESNT_EXIST ? "missing" : "refused";
-        verdict->message = arena_printf(arena, "%s", problem.text);
+        verdict->verdict = "dropped";
+        ledger_move(gateway->ledger, LEDGER_LETTERS, LEDGER_DISCARDED, 1);
     }
     return true;
+}
+
+/* ---- edit, import ---- */
+
+static void apply_edit(void *context, struct letter *letter)
+{
+    const struct letter_edit *edit = context;
+    const struct {
+        struct str *field;
+        struct str value;
+    } changes[] = { { &letter->database, edit->database }, { &letter->table, edit->table },
+                    { &letter->columns, edit->columns },   { &letter->format, edit->format },
+                    { &letter->token, edit->token },       { &letter->body, edit->body } };
+    for (size_t i = 0; i < ARRAY_COUNT(changes); i++)
+        if (changes[i].value.data != NULL)
+            *changes[i].field = changes[i].value;
+}
+
+/* Whether the letter, as it is in arena, means something; its statement then. */
+static bool name_statement(struct gateway *gateway, struct letter *letter, struct arena *arena, struct err *err)
+{
+    struct shape *shape = NULL;
+    if (letter->table.len == 0)
+        return err_set(err, ERR_BAD_ARGUMENTS, "a letter needs a table");
+    if (!letter_shape(gateway, letter, arena, &shape, err))
+        return false;
+    letter->query = arena_dup(arena, shape->query);
+    shape_unref(shape);
+    return true;
+}
+
+struct whole_edit {
+    struct letter_edit edit;
+    struct str query;
+};
+static void apply_whole_edit(void *context, struct letter *letter)
+{
+    struct whole_edit *whole = context;
+    apply_edit(&whole->edit, letter);
+    letter->query = whole->query;
+}
+
+static void edit_letter(struct gateway *gateway, struct replay_verdict *verdict, const struct letter_edit *edit,
+                        struct arena *arena)
+{
+    struct arena *own = arena_new(4096);
+    struct whole_edit whole = { .edit = *edit };
+    struct letter letter;
+    struct err err = { 0 };
+    char token[UUID_TEXT_BYTES];
+    if (edit->token.data != NULL && edit->token.len == 0) {
+        rng_uuid4_text(gateway->rng, token);
+        whole.edit.token = str_of(token);
+    }
+    bool ok = dlq_get(gateway->dlq, verdict->id, own, &letter, &err);
+    if (ok) {
+        apply_edit(&whole.edit, &letter);
+        ok = name_statement(gateway, &letter, own, &err);
+        whole.query = letter.query;
+    }
+    ok = ok && dlq_change(gateway->dlq, verdict->id, apply_whole_edit, &whole, &err);
+    if (ok)
+        verdict->verdict = "edited";
+    else
+        refuse(verdict, &err, arena);
+    arena_free(own);
+}
+
+bool replay_edit(struct gateway *gateway, const struct letter_choice *choice, const struct letter_edit *edit,
+                 struct arena *arena, struct replay_verdicts *out, struct err *err)
+{
+    if (!begin(gateway, choice, arena, out, err))
+        return false;
+    for (size_t i = 0; i < out->count; i++)
+        edit_letter(gateway, &out->verdicts[i], edit, arena);
+    return true;
+}
+
+void replay_import(struct gateway *gateway, struct letter *letter, struct arena *arena, struct replay_verdict *verdict)
+{
+    char *token = ARENA_ARRAY(arena, char, UUID_TEXT_BYTES);
+    struct err err = { 0 };
+    *verdict = (struct replay_verdict){ .verdict = "imported", .message = "" };
+    if (letter->token.len == 0) {
+        rng_uuid4_text(gateway->rng, token);
+        letter->token = str_of(token);
+    }
+    if (!name_statement(gateway, letter, arena, &err) || !dlq_add(gateway->dlq, letter, &err)) {
+        refuse(verdict, &err, arena);
+        return;
+    }
+    verdict->id = letter->id;
+    ledger_move(gateway->ledger, LEDGER_ACCEPTED, LEDGER_LETTERS, 1);
+    metric_series_add(metric_series1(METRIC_DEAD_LETTERS_ADDED, str_of(err_name((enum err_code)letter->code))), 1);
 }

@@ -1,5 +1,6 @@
 /* sink_store.c: see sink_store.h. A batch becomes one block: each insert is parsed into it against the table's schema
- * of this moment; one that does not parse leaves no row and is refused alone. */
+ * of this moment; one that does not parse leaves no row and is refused alone. Where the table refuses the block, halves
+ * of the batch are tried until the guilty insert is alone too. */
 #include "gateway/sink_store.h"
 
 #include <stdlib.h>
@@ -20,6 +21,10 @@ struct sink_store {
 
 /* What one write works on. */
 struct work {
+    struct insert **taken; /* of the batch */
+    size_t taken_count;
+    const struct shape *shape;
+    bool check_only;
     struct table *table;
     const struct table_def *def; /* of this moment */
     struct schema *schema;
@@ -42,20 +47,20 @@ static void refuse(struct insert *insert, const struct err *err, const struct ro
     memcpy(insert->error_column, report->error_column, sizeof(insert->error_column));
 }
 
-static void reset(struct batch *batch) /* a batch may come again */
+static void reset(const struct work *work)
 {
-    LIST_EACH (node, &batch->inserts) {
-        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+    for (size_t i = 0; i < work->taken_count; i++) {
+        struct insert *insert = work->taken[i];
         insert->outcome = INSERT_PENDING;
         insert->rows = insert->rows_bytes = insert->fields_skipped = insert->error_row = 0;
         insert->error_column[0] = '\0';
     }
 }
 
-static bool refuse_all(struct batch *batch, const struct err *err)
+static bool refuse_all(const struct work *work, const struct err *err)
 {
-    LIST_EACH (node, &batch->inserts)
-        refuse(LIST_ENTRY(node, struct insert, link), err, NULL);
+    for (size_t i = 0; i < work->taken_count; i++)
+        refuse(work->taken[i], err, NULL);
     return true;
 }
 
@@ -78,14 +83,15 @@ static bool content_counts(const struct table_def *def, const struct rows_report
            (report->own_time || def->settings.deduplication_window_given);
 }
 
-static void add_member(struct work *work, const struct shape *shape, struct insert *insert, size_t row_first,
-                       const struct rows_report *report)
+static void add_member(struct work *work, struct insert *insert, size_t row_first, const struct rows_report *report)
 {
     struct table_member *member = &work->members[work->members_count];
-    *member =
-        (struct table_member){ .row_first = row_first, .rows = (size_t)report->rows, .differs = report->used_volatile };
+    *member = (struct table_member){ .row_first = row_first,
+                                     .rows = (size_t)report->rows,
+                                     .spool_sequence = insert->spool_sequence,
+                                     .differs = report->used_volatile };
     work->inserts[work->members_count++] = insert;
-    if (!shape->deduplicate)
+    if (!work->shape->deduplicate)
         return;
     const struct table_def *def = work->def;
     if (insert->token_given) {
@@ -108,8 +114,9 @@ static bool has_room(const struct sink_store *store, const struct work *work, st
                    work->block_bytes, (unsigned long long)store->block_bytes_max);
 }
 
-static void parse_insert(struct sink_store *store, struct work *work, const struct shape *shape, struct insert *insert)
+static void parse_insert(struct sink_store *store, struct work *work, struct insert *insert)
 {
+    const struct shape *shape = work->shape;
     struct rows_target target = { .schema = work->schema,
                                   .columns = work->columns,
                                   .columns_count = work->columns_count,
@@ -137,7 +144,7 @@ static void parse_insert(struct sink_store *store, struct work *work, const stru
         insert->outcome = INSERT_STORED; /* nothing to store is stored at once */
         return;
     }
-    add_member(work, shape, insert, row_first, &report);
+    add_member(work, insert, row_first, &report);
 }
 
 static void delay(struct sink_store *store, uint64_t delay_ns)
@@ -163,21 +170,22 @@ static void verdicts(const struct work *work)
     }
 }
 
-static bool store_members(struct sink_store *store, struct work *work, const struct shape *shape, struct err *err)
+static bool store_members(struct sink_store *store, struct work *work, struct err *err)
 {
-    const struct shape_storing *storing = &shape->storing;
+    const struct shape_storing *storing = &work->shape->storing;
     struct table_insert_options options = { .keep_all_rows = storing->keep_all_rows,
                                             .any_partitions = storing->any_partitions,
                                             .partitions_given = storing->partitions_given,
                                             .partitions_max = storing->partitions_max,
                                             .parts_to_delay = storing->parts_to_delay,
-                                            .parts_to_throw = storing->parts_to_throw };
+                                            .parts_to_throw = storing->parts_to_throw,
+                                            .check_only = work->check_only };
     uint64_t delay_ns = 0;
     if (work->members_count == 0)
         return true;
     if (!table_check_parts(work->table, &options, &delay_ns, err))
         return false;
-    if (delay_ns > 0)
+    if (delay_ns > 0 && !work->check_only)
         delay(store, delay_ns);
     if (!table_insert(work->table, work->schema, &work->block, work->members, work->members_count, &options, err))
         return false;
@@ -185,42 +193,77 @@ static bool store_members(struct sink_store *store, struct work *work, const str
     return true;
 }
 
-static bool sink_store_write(struct sink *sink, struct batch *batch, struct err *err)
+/* Decides the taken inserts, or none of them. */
+static bool write_block(struct sink_store *store, struct work *work, struct err *err)
 {
-    struct sink_store *store = (struct sink_store *)(void *)sink;
-    const struct shape *shape = batch->shape;
-    struct work work = { 0 };
+    const struct shape *shape = work->shape;
     struct err problem = { 0 };
     bool ok = false;
-    reset(batch);
-    if (!store_table(store->store, shape->database, shape->table, &work.table, &problem))
-        return refuse_all(batch, &problem);
-    work.def = table_def(work.table);
-    work.schema = schema_ref(work.def->schema);
-    work.columns = mem_alloc((work.schema->columns_count + 1) * sizeof(work.columns[0]));
-    work.members = mem_zalloc(batch->inserts_count * sizeof(work.members[0]));
-    work.inserts = mem_zalloc(batch->inserts_count * sizeof(struct insert *));
-    work.memory = rows_memory_new();
-    block_start(&work);
-    if (rows_resolve_columns(work.schema, shape->columns, shape->columns_count,
-                             shape->format_settings.insert_allow_materialized_columns, work.columns,
-                             &work.columns_count, &problem)) {
-        LIST_EACH (node, &batch->inserts)
-            parse_insert(store, &work, shape, LIST_ENTRY(node, struct insert, link));
-        ok = store_members(store, &work, shape, err);
+    if (!store_table(store->store, shape->database, shape->table, &work->table, &problem))
+        return refuse_all(work, &problem);
+    work->def = table_def(work->table);
+    work->schema = schema_ref(work->def->schema);
+    work->columns = mem_alloc((work->schema->columns_count + 1) * sizeof(work->columns[0]));
+    work->members = mem_zalloc(work->taken_count * sizeof(work->members[0]));
+    work->inserts = mem_zalloc(work->taken_count * sizeof(struct insert *));
+    work->memory = rows_memory_new();
+    block_start(work);
+    if (rows_resolve_columns(work->schema, shape->columns, shape->columns_count,
+                             shape->format_settings.insert_allow_materialized_columns, work->columns,
+                             &work->columns_count, &problem)) {
+        for (size_t i = 0; i < work->taken_count; i++)
+            parse_insert(store, work, work->taken[i]);
+        ok = store_members(store, work, err);
     } else {
-        ok = refuse_all(batch, &problem);
+        ok = refuse_all(work, &problem);
     }
     if (!ok)
-        reset(batch);
-    block_fini(&work.block);
-    rows_memory_free(work.memory);
-    free(work.inserts);
-    free(work.members);
-    free(work.columns);
-    schema_unref(work.schema);
-    table_unref(work.table);
+        reset(work);
+    block_fini(&work->block);
+    rows_memory_free(work->memory);
+    free(work->inserts);
+    free(work->members);
+    free(work->columns);
+    schema_unref(work->schema);
+    table_unref(work->table);
     return ok;
+}
+
+/* What the table refuses for the sake of one insert is tried again by halves. */
+static bool write_inserts(struct sink_store *store, const struct shape *shape, struct insert **inserts, size_t count,
+                          bool check_only, struct err *err)
+{
+    struct work work = { .taken = inserts, .taken_count = count, .shape = shape, .check_only = check_only };
+    if (count == 0 || write_block(store, &work, err))
+        return true;
+    if (err_verdict(err->code) != ERR_REJECT)
+        return false;
+    if (count == 1)
+        return refuse_all(&work, err);
+    size_t half = count / 2;
+    return write_inserts(store, shape, inserts, half, check_only, err) &&
+           write_inserts(store, shape, inserts + half, count - half, check_only, err);
+}
+
+static bool sink_store_write(struct sink *sink, struct batch *batch, struct err *err)
+{
+    struct insert **pending = mem_alloc(batch->inserts_count * sizeof(struct insert *));
+    size_t count = 0;
+    LIST_EACH (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        if (insert->outcome == INSERT_PENDING)
+            pending[count++] = insert;
+    }
+    bool ok = write_inserts((struct sink_store *)(void *)sink, batch->shape, pending, count, false, err);
+    free(pending);
+    return ok;
+}
+
+void sink_store_check(struct sink *sink, struct insert *insert)
+{
+    struct err err = { 0 };
+    if (!write_inserts((struct sink_store *)(void *)sink, insert->shape, &insert, 1, true, &err))
+        refuse(insert, &err, NULL);
 }
 
 struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry,

@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "buffer/sink.h"
 
+struct insert;
 struct store;
 
 /* hurry: when set (shutdown), inserts are no longer delayed for the number of parts. block_bytes_max: an insert whose
@@ -15,4 +16,6 @@ struct store;
 struct sink *sink_store_new(struct store *store, struct clock *clock, struct rng *rng, const atomic_bool *hurry,
                             uint64_t block_bytes_max);
 void sink_store_free(struct sink *sink);
+/* Gives the insert the outcome that writing it would have now, and writes nothing. Any thread. */
+void sink_store_check(struct sink *sink, struct insert *insert);
 #endif

@@ -1,17 +1,13 @@
 /* system_statement.c: see system_statement.h. */
 #include "gateway/system_statement.h"
 
-#include "base/text.h"
 #include "buffer/buffers.h"
 #include "config/config.h"
-#include "format/block.h"
 #include "format/lexer.h"
-#include "format/output.h"
+#include "gateway/letters_statement.h"
 #include "gateway/plan.h"
-#include "gateway/replay.h"
 #include "gateway/request.h"
 #include "gateway/statement.h"
-#include "storage/sql.h"
 #include "storage/store.h"
 
 static bool statement_ends(struct lexer *lexer, struct err *err)
@@ -84,118 +80,6 @@ static bool flush_queue(struct request *request, struct lexer *lexer, struct err
     return true;
 }
 
-/* --- REPLAY | DROP DEAD LETTERS [ID 'x', ... | WHERE condition] --------------------------------------------------- */
-
-static bool hex_id(struct str text, uint64_t *id)
-{
-    if (text.len == 0 || text.len > 16)
-        return false;
-    *id = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        uint64_t digit;
-        if (c >= '0' && c <= '9')
-            digit = (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            digit = (uint64_t)(c - 'a' + 10);
-        else if (c >= 'A' && c <= 'F')
-            digit = (uint64_t)(c - 'A' + 10);
-        else
-            return false;
-        *id = *id << 4 | digit;
-    }
-    return true;
-}
-
-/* ID 'x', ... */
-static bool take_ids(struct lexer *lexer, struct arena *arena, uint64_t **ids, size_t *count, struct err *err)
-{
-    struct strbuf text = { 0 };
-    bool ok = true;
-    *ids = ARENA_ARRAY(arena, uint64_t, lexer->query.len / 3 + 2);
-    do {
-        struct token token = lexer_next(lexer);
-        strbuf_clear(&text);
-        ok = token.kind == TOKEN_STRING && token_unquote(token, &text, err) &&
-             hex_id(strbuf_view(&text), &(*ids)[*count]);
-        if (!ok)
-            (void)lexer_error(lexer, token, "the id of a letter, up to 16 hex digits in quotes", err);
-        (*count)++;
-    } while (ok && lexer_take_symbol(lexer, ","));
-    strbuf_fini(&text);
-    return ok;
-}
-
-/* WHERE condition, over the columns of system.dead_letter_queue */
-static bool find_ids(struct request *request, struct lexer *lexer, uint64_t **ids, size_t *count, struct err *err)
-{
-    static const char *const stops[] = { "FORMAT", NULL };
-    struct str condition;
-    struct sql_result result;
-    if (!statement_take_condition(lexer, stops, &condition, err) ||
-        !statement_select_where(request, "SELECT id FROM system.dead_letter_queue", condition, &result, err))
-        return false;
-    *ids = ARENA_ARRAY(request->arena, uint64_t, result.block.rows + 1);
-    for (size_t i = 0; i < result.block.rows; i++)
-        must(hex_id(column_str(&result.block.columns[0], i), &(*ids)[(*count)++]));
-    sql_result_fini(&result);
-    return true;
-}
-
-/* *ids stays NULL for all letters. */
-static bool take_letters(struct request *request, struct lexer *lexer, uint64_t **ids, size_t *count, struct err *err)
-{
-    if (lexer_take_word(lexer, "WHERE"))
-        return find_ids(request, lexer, ids, count, err);
-    return !lexer_take_word(lexer, "ID") || take_ids(lexer, request->arena, ids, count, err);
-}
-
-static void verdict_block(const struct replay_verdict *verdicts, size_t count, struct block *block)
-{
-    static const char *const names[] = { "id", "verdict", "rows", "message" };
-    block_init(block, ARRAY_COUNT(names));
-    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
-        column_init(&block->columns[i], type_of_kind(i == 2 ? TYPE_UINT64 : TYPE_STRING));
-        block->names[i] = str_of(names[i]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct strbuf id = { 0 };
-        strbuf_addf(&id, "%016llx", (unsigned long long)verdicts[i].id);
-        column_push_str(&block->columns[0], strbuf_view(&id));
-        column_push_str(&block->columns[1], str_of(verdicts[i].verdict));
-        column_push_fixed(&block->columns[2], &verdicts[i].rows);
-        column_push_str(&block->columns[3], str_of(verdicts[i].message));
-        strbuf_fini(&id);
-    }
-    block->rows = count;
-}
-
-static bool answer_verdicts(struct request *request, const struct replay_verdict *verdicts, size_t count,
-                            struct str format, struct err *err)
-{
-    struct block block;
-    verdict_block(verdicts, count, &block);
-    bool ok = statement_answer_block(request, &block, format, err);
-    block_fini(&block);
-    return ok;
-}
-
-static bool dead_letters(struct request *request, struct lexer *lexer, bool drop, struct err *err)
-{
-    struct gateway *gateway = request->gateway;
-    uint64_t *ids = NULL;
-    size_t ids_count = 0, count = 0;
-    struct replay_verdict *verdicts = NULL;
-    if (!lexer_take_word(lexer, "DEAD") || !lexer_take_word(lexer, "LETTERS"))
-        return lexer_error(lexer, lexer_peek(lexer), "DEAD LETTERS", err);
-    struct str format;
-    if (!take_letters(request, lexer, &ids, &ids_count, err) || !statement_take_format(request, lexer, &format, err))
-        return false;
-    bool ok = drop ? replay_drop(gateway, ids, ids_count, request->arena, &verdicts, &count, err)
-                   : replay_letters(gateway, ids, ids_count, &request->cancel, request->arena, &verdicts, &count, err);
-    return ok && answer_verdicts(request, verdicts, count, format, err);
-}
-
 /* --- the others --------------------------------------------------------------------------------------------------- */
 
 /* Statements with nothing to do here, which is what they ask for. */
@@ -225,12 +109,8 @@ bool system_statement_run(struct request *request, struct str statement, struct 
             return flush_queue(request, &words, err);
         return lexer_error(&words, lexer_peek(&words), "INSERT QUEUE", err);
     }
-    words = lexer;
-    if (lexer_take_word(&words, "REPLAY"))
-        return dead_letters(request, &words, false, err);
-    words = lexer;
-    if (lexer_take_word(&words, "DROP") && token_is_word(lexer_peek(&words), "DEAD"))
-        return dead_letters(request, &words, true, err);
+    if (letters_statement_matches(lexer))
+        return letters_statement_run(request, &lexer, err);
     if (is_harmless(lexer)) {
         statement_done(request);
         return true;

@@ -1,5 +1,5 @@
-/* system_statement.h: SYSTEM FLUSH ASYNC INSERT QUEUE, SYSTEM REPLAY | DROP DEAD LETTERS, and the SYSTEM statements
- * that clients send out of habit. Runs on a worker. */
+/* system_statement.h: SYSTEM FLUSH ASYNC INSERT QUEUE, what is about dead letters (letters_statement.h), and the
+ * SYSTEM statements that clients send out of habit. Runs on a worker. */
 #ifndef SLUICE_GATEWAY_SYSTEM_STATEMENT_H
 #define SLUICE_GATEWAY_SYSTEM_STATEMENT_H
 #include <stdbool.h>

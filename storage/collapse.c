@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "format/bfloat.h"
 #include "format/parquet.h"
 
 struct collapse {
@@ -19,6 +20,7 @@ struct collapse {
 bool collapse_can_sum(const struct type *type)
 {
     switch (type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
     case TYPE_BOOL:
@@ -78,6 +80,9 @@ static void add_cell(const struct type *type, uint8_t *sum, const uint8_t *cell,
     float f, g;
     double d, e;
     switch (type->kind) {
+    case TYPE_BFLOAT16:
+        bfloat_store(bfloat_load(sum) + bfloat_load(cell), sum);
+        break;
     case TYPE_FLOAT32:
         memcpy(&f, sum, sizeof f);
         memcpy(&g, cell, sizeof g);
@@ -116,6 +121,8 @@ static bool is_default(const struct column *c, size_t row)
     if (c->type->nullable)
         return column_is_null(c, row);
     switch (c->type->kind) {
+    case TYPE_BFLOAT16:
+        return bfloat_load(cell) == 0;
     case TYPE_FLOAT32:
         memcpy(&f, cell, sizeof f);
         return f == 0;

@@ -1,7 +1,9 @@
 /* ddl.c: changing a definition: back to a spec, edited, built anew. */
 #include "storage/ddl.h"
 
+#include "storage/ddl_settings.h"
 #include "storage/ddl_statement.h"
+#include "storage/expr_text.h"
 
 void table_spec_of(const struct table_def *def, struct arena *arena, struct table_spec *spec)
 {
@@ -149,23 +151,142 @@ static void set_settings(struct table_spec *spec, const struct alter_command *co
     }
 }
 
+/* Parts are sorted and split by their keys, so the names in those stay. */
+static bool is_in_key(const struct table_spec *spec, struct str name)
+{
+    bool found = expr_text_mentions(spec->order_text, name) || expr_text_mentions(spec->partition_text, name) ||
+                 expr_text_mentions(spec->primary_text, name);
+    for (size_t i = 0; i < spec->engine_args_count; i++)
+        found = found || expr_text_mentions(spec->engine_args[i], name);
+    return found;
+}
+
+/* The place of a command's column; false with *absent where IF EXISTS lets it be none. */
+static bool take_place(const struct table_spec *spec, const struct alter_command *command, struct str name,
+                       const char *verb, size_t *at, bool *absent, struct err *err)
+{
+    *absent = !find_column(spec, name, at);
+    return !*absent || command->if_exists ||
+           err_set(err, ERR_NOT_FOUND_COLUMN_IN_BLOCK, "Wrong column name. Cannot find column `" STR_FMT "` to %s",
+                   STR_ARG(name), verb);
+}
+
+static bool key_column(struct str name, const char *verb, struct err *err)
+{
+    return err_set(err, ERR_ALTER_OF_COLUMN_IS_FORBIDDEN,
+                   "Trying to ALTER %s key " STR_FMT " column which is a part of key expression", verb, STR_ARG(name));
+}
+
+static bool drop_column(struct table_spec *spec, const struct alter_command *command, struct err *err)
+{
+    size_t at;
+    bool absent;
+    if (!take_place(spec, command, command->column, "drop", &at, &absent, err))
+        return false;
+    if (absent)
+        return true;
+    if (is_in_key(spec, command->column))
+        return key_column(command->column, "DROP", err);
+    spec->columns_count--;
+    memmove(&spec->columns[at], &spec->columns[at + 1], (spec->columns_count - at) * sizeof *spec->columns);
+    return true;
+}
+
+static bool rename_column(struct table_spec *spec, const struct alter_command *command, struct err *err)
+{
+    size_t at, other;
+    bool absent;
+    if (!take_place(spec, command, command->column, "rename", &at, &absent, err))
+        return false;
+    if (absent)
+        return true;
+    if (find_column(spec, command->text, &other))
+        return err_set(err, ERR_DUPLICATE_COLUMN,
+                       "Cannot rename to `" STR_FMT "`: column with this name already exists", STR_ARG(command->text));
+    if (is_in_key(spec, command->column))
+        return key_column(command->column, "RENAME", err);
+    spec->columns[at].name = command->text;
+    return true;
+}
+
+static bool is_computed(enum default_kind kind)
+{
+    return kind == DEFAULT_ALIAS || kind == DEFAULT_EPHEMERAL;
+}
+
+/* Its type stays, and whether parts have it; what the command does not name stays too. */
+static bool modify_column(struct table_spec *spec, const struct alter_command *command, struct arena *arena,
+                          struct err *err)
+{
+    const struct column_spec *to = &command->columns[0];
+    const struct type *type;
+    size_t at;
+    bool absent;
+    if (!take_place(spec, command, to->name, "modify", &at, &absent, err))
+        return false;
+    if (absent)
+        return true;
+    struct column_spec *column = &spec->columns[at];
+    if (to->type_text.len > 0 && (!type_parse(to->type_text, arena, &type, err)))
+        return false;
+    bool changes_default = to->default_kind != DEFAULT_NONE;
+    if ((to->type_text.len > 0 && !str_eq(type->text, column->type_text)) ||
+        (changes_default && is_computed(to->default_kind) != is_computed(column->default_kind)))
+        return err_set(err, ERR_NOT_IMPLEMENTED,
+                       "ALTER TABLE ... MODIFY COLUMN does not change the type of a column here: add one, and drop the "
+                       "old one");
+    if (changes_default) {
+        column->default_kind = to->default_kind;
+        column->default_text = to->default_text;
+    }
+    column->comment = to->comment.len > 0 ? to->comment : column->comment;
+    column->codec_text = to->codec_text.len > 0 ? to->codec_text : column->codec_text;
+    column->ttl_text = to->ttl_text.len > 0 ? to->ttl_text : column->ttl_text;
+    return true;
+}
+
+static bool reset_settings(struct table_spec *spec, const struct alter_command *command, struct err *err)
+{
+    for (size_t i = 0; i < command->settings_count; i++) {
+        struct str name = command->settings[i].name;
+        size_t kept = 0;
+        if (!table_settings_known(name))
+            return err_set(err, ERR_BAD_ARGUMENTS,
+                           "Cannot reset setting '" STR_FMT "' because it doesn't exist for MergeTree engines family",
+                           STR_ARG(name));
+        for (size_t k = 0; k < spec->settings_count; k++)
+            if (!str_eq(spec->settings[k].name, name))
+                spec->settings[kept++] = spec->settings[k];
+        spec->settings_count = kept;
+    }
+    return true;
+}
+
 static bool alter(struct table_spec *spec, const struct alter_command *command, struct arena *arena, struct err *err)
 {
     size_t at;
+    bool absent;
     switch (command->kind) {
     case ALTER_ADD_COLUMN:
         return add_columns(spec, command, arena, err);
+    case ALTER_DROP_COLUMN:
+        return drop_column(spec, command, err);
+    case ALTER_RENAME_COLUMN:
+        return rename_column(spec, command, err);
+    case ALTER_MODIFY_COLUMN:
+        return modify_column(spec, command, arena, err);
     case ALTER_COMMENT_COLUMN:
-        if (find_column(spec, command->column, &at))
+        if (!take_place(spec, command, command->column, "comment", &at, &absent, err))
+            return false;
+        if (!absent)
             spec->columns[at].comment = command->text;
-        else if (!command->if_exists)
-            return err_set(err, ERR_NOT_FOUND_COLUMN_IN_BLOCK,
-                           "Wrong column name. Cannot find column `" STR_FMT "` to comment", STR_ARG(command->column));
         return true;
     case ALTER_MODIFY_TTL:
         spec->ttl_text = command->text;
         return true;
     case ALTER_REMOVE_TTL:
+        if (spec->ttl_text.len == 0)
+            return err_set(err, ERR_BAD_ARGUMENTS, "Table doesn't have any table TTL expression, cannot remove.");
         spec->ttl_text = STR_EMPTY;
         return true;
     case ALTER_MODIFY_COMMENT:
@@ -178,8 +299,12 @@ static bool alter(struct table_spec *spec, const struct alter_command *command, 
         return add_index(spec, command, arena, err);
     case ALTER_DROP_INDEX:
         return drop_index(spec, command, arena, err);
+    case ALTER_RESET_SETTING:
+        return reset_settings(spec, command, err);
     case ALTER_DROP_PARTITION:
-        break; /* changes parts, not the definition */
+    case ALTER_DETACH_PARTITION:
+    case ALTER_ATTACH_PARTITION:
+        break;
     }
     return true;
 }

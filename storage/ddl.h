@@ -15,6 +15,8 @@
 #include "storage/collapse.h"
 #include "storage/partition.h"
 
+struct ttl;
+
 struct table_settings {                                   /* ClickHouse's names; docs: `sluice` page "Table settings" */
     uint64_t non_replicated_deduplication_window;         /* 10000 */
     uint64_t non_replicated_deduplication_window_seconds; /* 3600 */
@@ -29,7 +31,9 @@ struct table_settings {                                   /* ClickHouse's names;
     uint64_t max_parts_to_merge_at_once;                   /* 100 */
     uint64_t max_delay_to_insert, min_delay_to_insert_ms;  /* 1 s, 10 ms */
     uint64_t max_avg_part_size_for_too_many_parts;         /* 1 GiB */
-    uint64_t max_bytes;                                    /* sluice: 0 = no cap */
+    uint64_t max_bytes;                                    /* sluice: 0 = no cap; else the oldest parts go */
+    uint64_t merge_with_ttl_timeout;                       /* 14400 s: a part is not rewritten for its TTL before */
+    bool ttl_only_drop_parts;                              /* rows go with their whole part only */
     enum parquet_profile profile;                          /* sluice: 'lake' | 'native' */
     enum parquet_codec codec;                              /* sluice: 'zstd' | 'lz4' | 'none' */
 };
@@ -61,6 +65,7 @@ struct table_def {
     size_t settings_given_count;
     unsigned next_field_id; /* of the next column that is added */
     struct table_settings settings;
+    const struct ttl *ttl; /* NULL without */
     char uuid[37];
 };
 void table_def_free(struct table_def *def);

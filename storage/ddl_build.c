@@ -8,6 +8,7 @@
 #include "storage/ddl_statement.h"
 #include "storage/expr_text.h"
 #include "storage/sql.h"
+#include "storage/ttl.h"
 
 struct builder {
     const struct table_spec *spec;
@@ -319,12 +320,15 @@ static bool argument_column(struct builder *b, struct str text, const char *what
 static bool can_be_version(const struct type *type)
 {
     switch (type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
     case TYPE_DATE:
     case TYPE_DATE32:
     case TYPE_DATETIME:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
         return !type->nullable;
     default:
         return type_is_integer(type) && !type->nullable;
@@ -447,8 +451,8 @@ static bool build_partition(struct builder *b)
 
 /* ---- the rest ---- */
 
-/* Each expression of a TTL has to name columns that exist, at least one. */
-static bool check_ttl(struct builder *b, struct str ttl)
+/* Each expression of a column's TTL has to name columns that exist, at least one. */
+static bool check_column_ttl(struct builder *b, struct str ttl)
 {
     struct lexer lexer;
     lexer_init(&lexer, ttl);
@@ -473,10 +477,10 @@ static bool check_ttl(struct builder *b, struct str ttl)
 static bool build_ttl(struct builder *b)
 {
     b->def->ttl_text = dup(b, b->spec->ttl_text);
-    if (b->def->ttl_text.len > 0 && !check_ttl(b, b->def->ttl_text))
+    if (b->def->ttl_text.len > 0 && !ttl_parse(b->def->ttl_text, b->def->stored, b->arena, &b->def->ttl, b->err))
         return false;
     for (size_t i = 0; i < b->schema->columns_count; i++)
-        if (b->schema->columns[i].ttl_text.len > 0 && !check_ttl(b, b->schema->columns[i].ttl_text))
+        if (b->schema->columns[i].ttl_text.len > 0 && !check_column_ttl(b, b->schema->columns[i].ttl_text))
             return false;
     return true;
 }

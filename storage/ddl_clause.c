@@ -1,11 +1,11 @@
-/* ddl_clause.c: what follows the columns of a CREATE TABLE, and the commands of ALTER TABLE. */
+/* ddl_clause.c: what follows the columns of a CREATE TABLE. */
 #include <stdlib.h>
 
 #include "base/strbuf.h"
 #include "storage/ddl_statement.h"
 #include "storage/expr_text.h"
 
-enum { SETTINGS_MAX = 256, ENGINE_ARGS_MAX = 8, ALTERS_MAX = 256 };
+enum { SETTINGS_MAX = 256, ENGINE_ARGS_MAX = 8 };
 
 /* A value as it will be printed: 100, -1, 1.5, true, 'text'. */
 static bool take_value(struct ddl_parser *p, struct str *out)
@@ -181,143 +181,5 @@ bool ddl_take_engine(struct ddl_parser *p, struct table_spec *spec)
     while (taken)
         if (!take_clause(p, spec, &taken))
             return false;
-    return true;
-}
-
-/* ---- ALTER ---- */
-
-/* PARTITION value | PARTITION ID 'id' | PARTITION ALL: the value as system.parts.partition has it. */
-bool ddl_take_partition(struct ddl_parser *p, struct alter_command *out)
-{
-    if (lexer_take_word(&p->lexer, "ALL")) {
-        out->partition_all = true;
-        return true;
-    }
-    if (lexer_take_word(&p->lexer, "ID")) {
-        out->partition_by_id = true;
-        return ddl_take_string(p, &out->partition);
-    }
-    if (lexer_peek(&p->lexer).kind == TOKEN_STRING)
-        return ddl_take_string(p, &out->partition);
-    struct expr_text expr;
-    if (!expr_text_parse(&p->lexer, p->arena, &expr, p->err))
-        return false;
-    /* (1, 'x') is kept as (1,'x'), which is how a tuple prints as a value. */
-    struct strbuf text = { 0 };
-    struct lexer inner;
-    lexer_init(&inner, expr.text);
-    for (struct token token = lexer_next(&inner); token.kind != TOKEN_END; token = lexer_next(&inner))
-        strbuf_add(&text, token.text);
-    out->partition = arena_dup(p->arena, strbuf_view(&text));
-    strbuf_fini(&text);
-    return true;
-}
-
-static bool take_add_column(struct ddl_parser *p, struct alter_command *out)
-{
-    struct table_spec spec = { 0 };
-    bool is_primary = false;
-    out->kind = ALTER_ADD_COLUMN;
-    struct lexer ahead = p->lexer;
-    if (lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS")) {
-        out->if_not_exists = true;
-        p->lexer = ahead;
-    }
-    if (!ddl_take_column(p, &spec, &is_primary))
-        return false;
-    if (is_primary)
-        return err_set(p->err, ERR_BAD_ARGUMENTS, "a column that is added cannot be in the primary key");
-    out->columns = spec.columns;
-    out->columns_count = spec.columns_count;
-    out->first = lexer_take_word(&p->lexer, "FIRST");
-    return out->first || !lexer_take_word(&p->lexer, "AFTER") || ddl_take_name(p, &out->after);
-}
-
-/* Which rows are read does not follow from the order of indexes: FIRST and AFTER are read and forgotten. */
-static bool take_add_index(struct ddl_parser *p, struct alter_command *out)
-{
-    struct str after;
-    out->kind = ALTER_ADD_INDEX;
-    struct lexer ahead = p->lexer;
-    if (lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS")) {
-        out->if_not_exists = true;
-        p->lexer = ahead;
-    }
-    if (!ddl_take_index(p, &out->text))
-        return false;
-    return lexer_take_word(&p->lexer, "FIRST") || !lexer_take_word(&p->lexer, "AFTER") || ddl_take_name(p, &after);
-}
-
-static bool take_modify(struct ddl_parser *p, struct alter_command *out)
-{
-    if (lexer_take_word(&p->lexer, "TTL")) {
-        out->kind = ALTER_MODIFY_TTL;
-        return ddl_take_ttl(p, &out->text);
-    }
-    if (lexer_take_word(&p->lexer, "COMMENT")) {
-        out->kind = ALTER_MODIFY_COMMENT;
-        return ddl_take_string(p, &out->text);
-    }
-    if (lexer_take_word(&p->lexer, "SETTING")) {
-        out->kind = ALTER_MODIFY_SETTING;
-        return ddl_take_settings(p, &out->settings, &out->settings_count);
-    }
-    struct token what = lexer_peek(&p->lexer);
-    return err_set(p->err, ERR_NOT_IMPLEMENTED, "ALTER TABLE ... MODIFY " STR_FMT " is not supported",
-                   STR_ARG(what.text));
-}
-
-static bool take_alter(struct ddl_parser *p, struct alter_command *out)
-{
-    static const char *const refused[] = { "ADD",      "DROP",        "MODIFY", "RENAME", "CLEAR",   "UPDATE",
-                                           "DELETE",   "MATERIALIZE", "ATTACH", "DETACH", "REPLACE", "FREEZE",
-                                           "UNFREEZE", "FETCH",       "MOVE",   "APPLY",  "RESET",   "REMOVE" };
-    if (ddl_take_words(p, "ADD", "COLUMN"))
-        return take_add_column(p, out);
-    if (ddl_take_words(p, "ADD", "INDEX"))
-        return take_add_index(p, out);
-    if (ddl_take_words(p, "DROP", "INDEX")) {
-        out->kind = ALTER_DROP_INDEX;
-        out->if_exists = ddl_take_words(p, "IF", "EXISTS");
-        return ddl_take_name(p, &out->text);
-    }
-    if (ddl_take_words(p, "COMMENT", "COLUMN")) {
-        out->kind = ALTER_COMMENT_COLUMN;
-        out->if_exists = ddl_take_words(p, "IF", "EXISTS");
-        return ddl_take_name(p, &out->column) && ddl_take_string(p, &out->text);
-    }
-    if (ddl_take_words(p, "REMOVE", "TTL")) {
-        out->kind = ALTER_REMOVE_TTL;
-        return true;
-    }
-    if (ddl_take_words(p, "DROP", "PARTITION")) {
-        out->kind = ALTER_DROP_PARTITION;
-        return ddl_take_partition(p, out);
-    }
-    struct token what = lexer_peek(&p->lexer);
-    if (lexer_take_word(&p->lexer, "MODIFY"))
-        return take_modify(p, out);
-    for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
-        if (token_is_word(what, refused[i])) {
-            struct lexer ahead = p->lexer;
-            (void)lexer_next(&ahead);
-            struct token object = lexer_peek(&ahead);
-            return err_set(p->err, ERR_NOT_IMPLEMENTED, "ALTER TABLE ... " STR_FMT " " STR_FMT " is not supported",
-                           STR_ARG(what.text), STR_ARG(object.text));
-        }
-    return ddl_fail(p, "ADD COLUMN, ADD INDEX, COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, MODIFY SETTING, DROP INDEX, "
-                       "DROP PARTITION");
-}
-
-bool ddl_take_alters(struct ddl_parser *p, struct ddl_statement *out)
-{
-    out->alters = ARENA_ARRAY(p->arena, struct alter_command, ALTERS_MAX);
-    do {
-        if (out->alters_count == ALTERS_MAX)
-            return err_set(p->err, ERR_QUERY_IS_TOO_LARGE, "more than %d commands", ALTERS_MAX);
-        bool brackets = lexer_take_symbol(&p->lexer, "(");
-        if (!take_alter(p, &out->alters[out->alters_count++]) || (brackets && !ddl_want_symbol(p, ")")))
-            return false;
-    } while (lexer_take_symbol(&p->lexer, ","));
     return true;
 }

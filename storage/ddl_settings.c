@@ -31,6 +31,7 @@ static const struct {
     FIELD(max_bytes_to_merge_at_max_space_in_pool),
     FIELD(max_parts_to_merge_at_once),
     FIELD(max_bytes),
+    FIELD(merge_with_ttl_timeout),
     FIELD(max_delay_to_insert),
     FIELD(min_delay_to_insert_ms),
     FIELD(max_avg_part_size_for_too_many_parts),
@@ -50,6 +51,7 @@ void table_settings_default(struct table_settings *s)
         .max_partitions_per_insert_block = 100,
         .max_bytes_to_merge_at_max_space_in_pool = 480ULL * MIB,
         .max_parts_to_merge_at_once = 100,
+        .merge_with_ttl_timeout = 14400,
         .max_delay_to_insert = 1,
         .min_delay_to_insert_ms = 10,
         .max_avg_part_size_for_too_many_parts = 1024ULL * MIB,
@@ -137,10 +139,23 @@ bool table_settings_set(struct table_settings *s, struct str name, struct str pr
         return set_profile(s, value, err);
     if (str_is(name, "codec"))
         return set_codec(s, value, err);
+    bool on = str_is(value, "1") || str_eq_nocase(value, STR("true"));
     if (str_is(name, "allow_nullable_key"))
-        s->allow_nullable_key = str_is(value, "1") || str_eq_nocase(value, STR("true"));
+        s->allow_nullable_key = on;
+    if (str_is(name, "ttl_only_drop_parts"))
+        s->ttl_only_drop_parts = on;
     for (size_t i = 0; i < ARRAY_COUNT(engine_settings); i++)
         if (str_is(name, engine_settings[i].name))
             return check_form(engine_settings[i].kind, name, value, err);
     return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "': for storage MergeTree", STR_ARG(name));
+}
+
+bool table_settings_known(struct str name)
+{
+    bool known = str_is(name, "profile") || str_is(name, "codec");
+    for (size_t i = 0; i < ARRAY_COUNT(numbers) && !known; i++)
+        known = str_is(name, numbers[i].name);
+    for (size_t i = 0; i < ARRAY_COUNT(engine_settings) && !known; i++)
+        known = str_is(name, engine_settings[i].name);
+    return known;
 }

@@ -12,4 +12,5 @@ void table_settings_default(struct table_settings *settings);
 /* value as printed: 100, true, 'text'. Names of the engine that mean nothing here are checked for their form only.
  * Errors: UNKNOWN_SETTING, CANNOT_PARSE_INPUT_ASSERTION_FAILED, BAD_ARGUMENTS, NOT_IMPLEMENTED. */
 must_use bool table_settings_set(struct table_settings *settings, struct str name, struct str value, struct err *err);
+bool table_settings_known(struct str name);
 #endif

@@ -59,26 +59,34 @@ enum ddl_kind {
 };
 enum alter_kind {
     ALTER_ADD_COLUMN,
+    ALTER_DROP_COLUMN,
+    ALTER_RENAME_COLUMN,
+    ALTER_MODIFY_COLUMN,
     ALTER_COMMENT_COLUMN,
     ALTER_MODIFY_TTL,
     ALTER_REMOVE_TTL,
     ALTER_MODIFY_COMMENT,
     ALTER_MODIFY_SETTING,
+    ALTER_RESET_SETTING,
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
-    ALTER_DROP_PARTITION
+    /* these change parts, not the definition */
+    ALTER_DROP_PARTITION,
+    ALTER_DETACH_PARTITION,
+    ALTER_ATTACH_PARTITION
 };
 struct alter_command {
     enum alter_kind kind;
-    struct column_spec *columns; /* ADD COLUMN: one, or the columns of a Nested */
+    struct column_spec *columns; /* ADD COLUMN: one, or the columns of a Nested; MODIFY COLUMN: one */
     size_t columns_count;
     bool if_exists, if_not_exists, first;
     struct str after;
-    struct str column, text; /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, ADD INDEX; DROP INDEX: its name */
-    struct table_setting *settings;
+    /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, ADD INDEX; RENAME COLUMN: the new name; DROP INDEX: its name */
+    struct str column, text;
+    struct table_setting *settings; /* RESET SETTING: without values */
     size_t settings_count;
-    bool partition_all, partition_by_id;
-    struct str partition; /* text of the value, or the id */
+    bool partition_all, partition_by_id, one_part;
+    struct str partition; /* text of the value, or the id; the name of one part */
 };
 
 struct ddl_statement {

@@ -779,3 +779,17 @@ bool expr_text_parse(struct lexer *lexer, struct arena *arena, struct expr_text 
     out->text = node.text;
     return true;
 }
+
+bool expr_text_mentions(struct str expr, struct str name)
+{
+    struct lexer lexer;
+    lexer_init(&lexer, expr);
+    for (struct token token = lexer_next(&lexer); token.kind != TOKEN_END && token.kind != TOKEN_ERROR;
+         token = lexer_next(&lexer)) {
+        if (token.kind == TOKEN_WORD && str_eq(token.text, name))
+            return true;
+        if (token.kind == TOKEN_QUOTED_NAME && str_eq(str_sub(token.text, 1, token.text.len - 2), name))
+            return true;
+    }
+    return false;
+}

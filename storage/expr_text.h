@@ -21,4 +21,6 @@ struct expr_text {
 /* Takes the longest expression at the lexer. All of *out lives in arena. Errors: SYNTAX_ERROR, NOT_IMPLEMENTED
  * (subqueries), TOO_DEEP_RECURSION. */
 must_use bool expr_text_parse(struct lexer *lexer, struct arena *arena, struct expr_text *out, struct err *err);
+/* A name in an expression, as a whole word. */
+bool expr_text_mentions(struct str expr, struct str name);
 #endif

@@ -4,9 +4,10 @@
  *   source 2: row group, row -> heap by sorting key, then by age -> runs (source, from, count) -> output block ->
  * writer source n: row group, row ->/
  *
- * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The rows
- * that went in and those that came out are counted and hashed apart from each other, and have to agree; a Replacing or
- * Summing table's output goes through its rule, which keeps an account of what it changes. */
+ * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The
+ * rows that come out are counted and hashed, and have to be those that the sources' footers tell of (where a column was
+ * added since, those that were read, hashed then): an error of reading and one of merging are both found. A Replacing
+ * or Summing table's output goes through its rule, which keeps an account of what it changes. */
 #include "storage/merge.h"
 
 #include <stdlib.h>
@@ -15,17 +16,19 @@
 #include "base/log.h"
 #include "format/defaults.h"
 
-enum { RUN_ROWS = 8192, OUT_ROWS = 65536, OUT_BYTES = 32 * 1024 * 1024, RUNS_MAX = 8192 };
-enum { LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
+enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_BYTES = 64 * 1024 * 1024 };
+enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
 
 struct source {
     struct part *part;
-    int *columns; /* of the stored schema: which column of the part, or -1 */
-    size_t group; /* the next to read */
+    int *columns;     /* of the stored schema: which column of the part, or -1 */
+    bool has_dropped; /* the part has columns that the table has no more */
+    size_t group;     /* the next to read */
     struct block block;
     size_t row;
-    struct hash128 sum; /* of the rows as the part has them */
     uint64_t rows;
+    bool is_whole;         /* it has all columns of the table, in their order */
+    struct hash128 stored; /* else: the sum of the rows read, of the columns that it has, to check it by */
 };
 struct run {
     struct source *source;
@@ -39,12 +42,16 @@ struct merger {
     size_t heap_count;
     struct run *runs;
     size_t runs_count, runs_rows;
-    struct block out;
+    uint64_t group_rows;       /* of the output */
+    struct block out;          /* becomes a row group */
     struct collapse *collapse; /* NULL: the table keeps all rows */
     struct block kept;         /* what collapse let through */
+    struct block live;         /* what the TTL left */
     struct part_writer *writer;
-    struct hash128 sum; /* of what was read, defaults filled in */
+    struct hash128 sum; /* of what the sources hold, defaults filled in */
     uint64_t rows;
+    struct hash128 expired_sum; /* of the rows that the TTL took */
+    uint64_t expired;
 };
 
 static void init_block(struct block *block, const struct schema *schema)
@@ -60,8 +67,13 @@ static bool check_cancel(const struct merge_job *job, struct err *err)
 {
     if ((job->cancel_a != NULL && __atomic_load_n(job->cancel_a, __ATOMIC_RELAXED) != 0) ||
         (job->cancel_b != NULL && __atomic_load_n(job->cancel_b, __ATOMIC_RELAXED) != 0))
-        return err_set(err, ERR_ABORTED, "merge was cancelled");
+        return err_set(err, ERR_ABORTED, "Cancelled merging parts");
     return true;
+}
+
+static void add_progress(uint64_t *sum, uint64_t more)
+{
+    __atomic_store_n(sum, *sum + more, __ATOMIC_RELAXED);
 }
 
 /* ---- reading sources ---- */
@@ -69,18 +81,20 @@ static bool check_cancel(const struct merge_job *job, struct err *err)
 static bool map_columns(struct merger *m, struct source *source, struct err *err)
 {
     const struct schema *own = parquet_schema(source->part->file);
-    size_t found = 0;
+    size_t found = 0, ordered = 0;
     source->columns = mem_alloc(m->schema->columns_count * sizeof *source->columns);
     for (size_t i = 0; i < m->schema->columns_count; i++) {
-        int at = schema_find(own, m->schema->columns[i].name, false);
+        int at = part_column(source->part, &m->schema->columns[i]);
         if (at >= 0 && !type_eq(own->columns[at].type, m->schema->columns[i].type))
             return err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", source->part->path,
                            STR_ARG(m->schema->columns[i].name));
         source->columns[i] = at < 0 ? -1 : at;
         found += at >= 0;
+        ordered += at == (int)i;
     }
-    return found == own->columns_count ||
-           err_set(err, ERR_CORRUPTED_DATA, "part %s has columns that the table has not", source->part->path);
+    source->has_dropped = found < own->columns_count;
+    source->is_whole = ordered == own->columns_count && ordered == m->schema->columns_count;
+    return true;
 }
 
 /* Rows that were written before a column was added get its default, as of the time the part was made. */
@@ -96,14 +110,6 @@ static void fill_column(const struct merger *m, const struct source *source, str
         logged = true;
         column_push_default(&block->columns[index]);
     }
-}
-
-static bool has_all_columns(const struct source *source, const struct block *block)
-{
-    bool same = parquet_schema(source->part->file)->columns_count == block->columns_count;
-    for (size_t i = 0; i < block->columns_count && same; i++)
-        same = source->columns[i] == (int)i;
-    return same;
 }
 
 /* The row-hash sum of the columns that the part has, in its order. */
@@ -144,13 +150,28 @@ static bool load_group(struct merger *m, struct source *source, struct err *err)
     source->row = 0;
     source->rows += block->rows;
     m->rows += block->rows;
-    struct hash128 sum = block_row_hash_sum(block);
-    m->sum = hash128_add(m->sum, sum);
-    source->sum = hash128_add(source->sum, has_all_columns(source, block) ? sum : sum_as_stored(source, block));
+    add_progress(&m->job->progress->rows_read, block->rows);
+    add_progress(&m->job->progress->bytes_read, block_bytes(block));
+    if (!source->is_whole)
+        m->sum = hash128_add(m->sum, block_row_hash_sum(block));
+    if (!source->is_whole && !source->has_dropped) /* else not all that its footer's sum is of was read */
+        source->stored = hash128_add(source->stored, sum_as_stored(source, block));
     return true;
 }
 
-/* The next row group that has rows; false in *more at the end, after checking what was read against the footer. */
+/* At the end of a source: what was read is what its footer tells of. Of a whole one only the output's sum will tell. */
+static bool check_source(struct merger *m, const struct source *source, struct err *err)
+{
+    const struct part *part = source->part;
+    if (source->is_whole)
+        m->sum = hash128_add(m->sum, part->row_hash_sum);
+    bool unknown = source->is_whole || source->has_dropped;
+    if (source->rows == part->rows && (unknown || hash128_eq(source->stored, part->row_hash_sum)))
+        return true;
+    return err_set(err, ERR_CORRUPTED_DATA, "part %s: its rows are not those its footer tells of", part->path);
+}
+
+/* The next row group that has rows; false in *more at the end. */
 static bool next_group(struct merger *m, struct source *source, bool *more, struct err *err)
 {
     *more = false;
@@ -162,10 +183,7 @@ static bool next_group(struct merger *m, struct source *source, bool *more, stru
             return true;
         }
     }
-    if (source->rows != source->part->rows || !hash128_eq(source->sum, source->part->row_hash_sum))
-        return err_set(err, ERR_CORRUPTED_DATA, "part %s: its rows are not those its footer tells of",
-                       source->part->path);
-    return true;
+    return check_source(m, source, err);
 }
 
 /* ---- the heap ---- */
@@ -210,12 +228,40 @@ static const struct source *second(const struct merger *m)
 
 /* ---- output ---- */
 
-static bool write_block(struct merger *m, struct block *block, struct err *err)
+/* Moves the rows that have not expired to m->live, and accounts for the others. */
+static void leave_expired(struct merger *m, const struct block *block, const uint8_t *expired)
 {
+    uint32_t *rows = mem_alloc(block->rows * sizeof *rows);
+    size_t count = 0;
+    for (size_t row = 0; row < block->rows; row++) {
+        if (expired[row])
+            m->expired_sum = hash128_add(m->expired_sum, block_row_hash(block, row));
+        else
+            rows[count++] = (uint32_t)row;
+    }
+    m->expired += block->rows - count;
+    block_truncate(&m->live, 0);
+    block_gather(&m->live, block, rows, count);
+    free(rows);
+}
+
+static bool write_block(struct merger *m, struct block *block, bool last, struct err *err)
+{
+    struct block *live = block;
     if (block->rows == 0)
         return true;
-    if (!check_cancel(m->job, err) || !part_writer_add(m->writer, block, err))
+    if (m->job->ttl != NULL) {
+        uint8_t *expired = mem_alloc(block->rows);
+        if (ttl_expired(m->job->ttl, block, m->job->wall_ns, expired) > 0) {
+            leave_expired(m, block, expired);
+            live = &m->live;
+        }
+        free(expired);
+    }
+    if (!check_cancel(m->job, err) || (live->rows > 0 && !part_writer_add(m->writer, live, last, err)))
         return false;
+    add_progress(&m->job->progress->rows_written, block->rows);
+    add_progress(&m->job->progress->bytes_written, block_bytes(block));
     block_truncate(block, 0);
     return true;
 }
@@ -223,19 +269,20 @@ static bool write_block(struct merger *m, struct block *block, struct err *err)
 static bool write_out(struct merger *m, struct err *err)
 {
     if (m->collapse == NULL)
-        return write_block(m, &m->out, err);
+        return write_block(m, &m->out, false, err);
     collapse_add(m->collapse, &m->out, &m->kept);
     block_truncate(&m->out, 0);
-    return write_block(m, &m->kept, err);
+    return write_block(m, &m->kept, false, err);
 }
 
 static bool write_last(struct merger *m, struct err *err)
 {
+    if (m->collapse == NULL)
+        return write_block(m, &m->out, true, err);
     if (!write_out(m, err))
         return false;
-    if (m->collapse != NULL)
-        collapse_end(m->collapse, &m->kept);
-    return write_block(m, &m->kept, err);
+    collapse_end(m->collapse, &m->kept);
+    return write_block(m, &m->kept, true, err);
 }
 
 static bool copy_runs(struct merger *m, struct err *err)
@@ -245,18 +292,23 @@ static bool copy_runs(struct merger *m, struct err *err)
             column_append(&m->out.columns[i], &m->runs[r].source->block.columns[i], m->runs[r].from, m->runs[r].count);
     m->out.rows += m->runs_rows;
     m->runs_count = m->runs_rows = 0;
-    return (m->out.rows < OUT_ROWS && block_bytes(&m->out) < OUT_BYTES) || write_out(m, err);
+    return (m->out.rows < m->group_rows && block_bytes(&m->out) < OUT_BYTES) || write_out(m, err);
 }
 
-/* Takes the rows of the first source that come before all others, RUN_ROWS at most. */
+/* How many rows may be taken until they have to be copied, or out is a row group. */
+static size_t room(const struct merger *m)
+{
+    return MIN(RUN_ROWS, (size_t)m->group_rows - m->out.rows) - m->runs_rows;
+}
+
+/* Takes the rows of the first source that come before all others. */
 static void take_run(struct merger *m, struct source *source)
 {
     const struct source *next = second(m);
-    size_t from = source->row;
+    size_t from = source->row, end = from + MIN(room(m), source->block.rows - from);
     do
         source->row++;
-    while (source->row < source->block.rows && source->row - from < RUN_ROWS &&
-           (next == NULL || compare_rows(m, source, next) < 0));
+    while (source->row < end && (next == NULL || compare_rows(m, source, next) < 0));
     m->runs[m->runs_count++] = (struct run){ source, from, source->row - from };
     m->runs_rows += source->row - from;
 }
@@ -267,7 +319,7 @@ static bool merge_all(struct merger *m, struct err *err)
         struct source *source = m->heap[0];
         take_run(m, source);
         bool more = source->row < source->block.rows;
-        if ((!more || m->runs_rows >= RUN_ROWS || m->runs_count == RUNS_MAX) && !copy_runs(m, err))
+        if ((!more || room(m) == 0 || m->runs_count == RUNS_MAX) && !copy_runs(m, err))
             return false;
         if (!more && !next_group(m, source, &more, err))
             return false;
@@ -297,64 +349,87 @@ static bool open_sources(struct merger *m, struct err *err)
     return true;
 }
 
-static bool open_writer(struct merger *m, struct part_name *name, struct err *err)
+struct part_name merge_name(struct part *const *sources, size_t count)
+{
+    struct part_name name = { .first = sources[0]->name.first, .last = sources[count - 1]->name.last };
+    for (size_t i = 0; i < count; i++)
+        name.level = MAX(name.level, sources[i]->name.level + 1);
+    return name;
+}
+
+static bool open_writer(struct merger *m, struct err *err)
 {
     const struct merge_job *job = m->job;
     const struct table_def *def = job->def;
     uint64_t rows = 0;
-    *name = (struct part_name){ .first = job->sources[0]->name.first,
-                                .last = job->sources[job->sources_count - 1]->name.last,
-                                .random = rng_next(job->rng) };
-    for (size_t i = 0; i < job->sources_count; i++) {
-        name->level = MAX(name->level, job->sources[i]->name.level + 1);
+    for (size_t i = 0; i < job->sources_count; i++)
         rows += job->sources[i]->rows;
-    }
+    m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
-                                       .level = name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
+                                       .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
                                        .blooms = def->blooms,
                                        .blooms_count = def->blooms_count,
-                                       .row_group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : 0 };
-    return part_writer_open(job->fs, job->dir, name, def->stored, &options, &m->writer, err);
+                                       .row_group_rows = m->group_rows };
+    return part_writer_open(job->fs, job->dir, job->name, def->stored, &options, &m->writer, err);
 }
 
-/* What went in is what came out, but for the rows that the engine's rule took and made, which are counted apart. */
+/* What went in is what came out, but for the rows that the engine's rule took and made and those that expired, which
+ * are counted apart. */
 static bool check_rows(const struct merger *m, struct err *err)
 {
     struct collapse_account account = { 0 };
     if (m->collapse != NULL)
         account = collapse_account(m->collapse);
-    uint64_t rows = m->rows - account.rows_taken + account.rows_made, written = part_writer_rows(m->writer);
-    struct hash128 sum = hash128_add(hash128_sub(m->sum, account.taken), account.made);
+    uint64_t rows = m->rows - account.rows_taken + account.rows_made - m->expired;
+    uint64_t written = part_writer_rows(m->writer);
+    struct hash128 sum = hash128_sub(hash128_add(hash128_sub(m->sum, account.taken), account.made), m->expired_sum);
     if (written == rows && hash128_eq(part_writer_hash_sum(m->writer), sum))
         return true;
     return err_set(err, ERR_LOGICAL_ERROR,
-                   "merge in %s: %llu rows went in, the engine took %llu and made %llu, %llu came out, or not the "
-                   "same ones",
+                   "merge in %s: %llu rows went in, the engine took %llu and made %llu, %llu expired, %llu came out, "
+                   "or not the same ones",
                    m->job->dir, (unsigned long long)m->rows, (unsigned long long)account.rows_taken,
-                   (unsigned long long)account.rows_made, (unsigned long long)written);
+                   (unsigned long long)account.rows_made, (unsigned long long)m->expired, (unsigned long long)written);
 }
 
-static bool finish(struct merger *m, const struct part_name *name, struct err *err)
+/* What the spool may still bring back is to be found in the merged part as well. */
+static void join_spooled(const struct merge_job *job, struct part_meta *meta)
+{
+    meta->spool_id = job->spool_id;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        const struct ranges *from = &job->sources[i]->spooled;
+        if (job->sources[i]->spool_id != job->spool_id)
+            continue;
+        for (size_t k = 0; k < from->count; k++)
+            if (from->items[k].last >= job->spool_floor)
+                ranges_add(&meta->spooled, MAX(from->items[k].first, job->spool_floor), from->items[k].last);
+    }
+}
+
+static bool finish(struct merger *m, struct err *err)
 {
     const struct merge_job *job = m->job;
-    struct part_meta meta = { .name = *name,
+    struct part_meta meta = { .name = *job->name,
                               .created_wall_ns = job->wall_ns,
                               .schema_version = job->def->schema->version };
     if (!check_rows(m, err))
         return false;
+    meta.newest_wall_ns = job->sources[0]->newest_wall_ns;
+    for (size_t i = 1; i < job->sources_count; i++)
+        meta.newest_wall_ns = MAX(meta.newest_wall_ns, job->sources[i]->newest_wall_ns);
     memcpy(meta.table_uuid, job->def->uuid, sizeof meta.table_uuid);
     must(partition_key_copy(&meta.partition, &job->sources[0]->partition));
+    join_spooled(job, &meta);
     bool ok = part_writer_finish(m->writer, &meta, err);
     part_meta_fini(&meta);
     return ok;
 }
 
-bool merge_run(const struct merge_job *job, struct part_writer **writer, struct err *err)
+bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_t *expired, struct err *err)
 {
-    struct part_name name;
     struct merger m = { .job = job, .schema = job->def->stored };
     must(job->sources_count >= 1);
     m.sources = mem_zalloc(job->sources_count * sizeof *m.sources);
@@ -362,9 +437,10 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
     m.runs = mem_alloc(RUNS_MAX * sizeof *m.runs);
     init_block(&m.out, m.schema);
     init_block(&m.kept, m.schema);
+    init_block(&m.live, m.schema);
     if (job->def->rule.kind != COLLAPSE_NOTHING)
         m.collapse = collapse_new(&job->def->rule, &m.out);
-    bool ok = open_sources(&m, err) && open_writer(&m, &name, err) && merge_all(&m, err) && finish(&m, &name, err);
+    bool ok = open_sources(&m, err) && open_writer(&m, err) && merge_all(&m, err) && finish(&m, err);
     for (size_t i = 0; i < job->sources_count; i++) {
         if (m.sources[i].part != NULL)
             block_fini(&m.sources[i].block);
@@ -372,6 +448,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
     }
     block_fini(&m.out);
     block_fini(&m.kept);
+    block_fini(&m.live);
     collapse_free(m.collapse);
     free(m.sources);
     free(m.heap);
@@ -379,6 +456,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, struct 
     if (ok) {
         CRASH_POINT("merge.written");
         *writer = m.writer;
+        *expired = m.expired;
     } else {
         part_writer_free(m.writer);
     }

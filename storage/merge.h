@@ -15,6 +15,7 @@
 #include "storage/ddl.h"
 #include "storage/part.h"
 #include "storage/part_write.h"
+#include "storage/ttl.h"
 
 struct merge_candidate {
     uint32_t partition; /* equal numbers are one partition, and neighbours in the array */
@@ -44,18 +45,30 @@ bool merge_pick(const struct merge_candidate *candidates, size_t count, const st
 bool merge_pick_any(const struct merge_candidate *candidates, size_t count, const struct merge_limits *limits,
                     struct merge_range *range);
 
+/* What a merge has done so far; written by its thread alone, read by any: atomic. Bytes are those of memory; the rows
+ * written include those that the engine's rule or the TTL left out. */
+struct merge_progress {
+    uint64_t rows_read, bytes_read, rows_written, bytes_written;
+};
+/* The name of what merging the sources makes, but for its random part. */
+struct part_name merge_name(struct part *const *sources, size_t count);
+
 struct merge_job {
     struct fs *fs;
-    struct rng *rng; /* for defaults that differ each time */
+    struct rng *rng;              /* for defaults that differ each time */
+    const struct part_name *name; /* of the new part */
     const struct table_def *def;
     const char *dir;             /* of the partition */
     struct part *const *sources; /* in order of blocks */
     size_t sources_count;
     int64_t wall_ns;
+    uint64_t spool_id, spool_floor; /* which inserts of its sources the merged part has to name: store_set_spool */
+    const struct ttl *ttl;          /* rows that it says are over are left out; NULL: none are */
     const int *cancel_a, *cancel_b; /* atomic; either stops it with ABORTED */
+    struct merge_progress *progress;
 };
 /* The merged part, synced under its temporary name, with as many rows and the same row-hash sum as its sources, less
- * and plus what the engine's rule (collapse.h) took and made; columns that a source has not are filled by their
- * defaults. */
-must_use bool merge_run(const struct merge_job *job, struct part_writer **writer, struct err *err);
+ * and plus what the engine's rule (collapse.h) took and made, less the *expired rows; columns that a source has not are
+ * filled by their defaults, those that the table has no more are left behind. */
+must_use bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_t *expired, struct err *err);
 #endif

@@ -132,7 +132,8 @@ static bool take_meta(struct part *part, struct err *err)
         return err_set(err, ERR_CORRUPTED_DATA, "no sluice.part in the footer");
     if (!part_meta_parse(value, parquet_metadata(part->file, STR("sluice.flush")),
                          parquet_metadata(part->file, STR("sluice.tokens")),
-                         parquet_metadata(part->file, STR("sluice.contents")), &meta, err))
+                         parquet_metadata(part->file, STR("sluice.contents")),
+                         parquet_metadata(part->file, STR("sluice.spool")), &meta, err))
         return false;
     const char *bad = NULL;
     if (meta.name.first != part->name.first || meta.name.last != part->name.last ||
@@ -154,6 +155,7 @@ static bool take_meta(struct part *part, struct err *err)
     part->row_groups = parquet_row_groups(part->file);
     part->row_hash_sum = meta.row_hash_sum;
     part->created_wall_ns = meta.created_wall_ns;
+    part->newest_wall_ns = meta.newest_wall_ns;
     part->schema_version = meta.schema_version;
     part->flush_id = meta.flush_id;
     part->flush_index = meta.flush_index;
@@ -161,6 +163,9 @@ static bool take_meta(struct part *part, struct err *err)
     part->tokens = meta.tokens;
     part->tokens_count = meta.tokens_count;
     meta.tokens = NULL;
+    part->spool_id = meta.spool_id;
+    part->spooled = meta.spooled;
+    meta.spooled = (struct ranges){ 0 };
     part_meta_fini(&meta);
     return true;
 }
@@ -227,8 +232,24 @@ void part_unref(struct part *part)
     part_forget_file(part);
     partition_key_fini(&part->partition);
     free(part->tokens);
+    ranges_fini(&part->spooled);
     free(part->path);
     free(part);
+}
+
+int part_column(const struct part *part, const struct schema_column *column)
+{
+    const struct schema *own = parquet_schema(part->file);
+    for (size_t i = 0; i < own->columns_count; i++)
+        if (own->columns[i].field_id == column->field_id)
+            return (int)i;
+    return -1;
+}
+
+void part_engine_name(const char *partition_id, const struct part_name *name, struct strbuf *out)
+{
+    strbuf_addf(out, "%s_%llu_%llu_%u", partition_id, (unsigned long long)name->first, (unsigned long long)name->last,
+                name->level);
 }
 
 uint64_t part_data_bytes(const struct part *part)

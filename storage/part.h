@@ -11,9 +11,11 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/ranges.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "format/parquet.h"
+#include "format/schema.h"
 #include "storage/partition.h"
 
 enum { PART_NAME_BYTES = 96, PART_HANDLES_KEPT = 512 };
@@ -40,23 +42,26 @@ struct part_meta {
     struct partition_key partition; /* owned */
     uint64_t rows;
     struct hash128 row_hash_sum;
-    int64_t created_wall_ns;
+    int64_t created_wall_ns, newest_wall_ns; /* when it was written; when the last of its rows was inserted */
     unsigned schema_version;
     struct hash128 flush_id;           /* zero, and count 0, for a merged part */
     unsigned flush_index, flush_count; /* index from 0 */
     struct part_token *tokens;         /* owned */
     size_t tokens_count;
+    uint64_t spool_id;     /* of the spool that numbered them */
+    struct ranges spooled; /* inserts whose rows are here, as that spool numbers them; owned */
 };
-/* The same as the footer's values: sluice.part and sluice.flush are JSON, the other two base64 of 16-byte hashes. */
+/* The same as the footer's values: sluice.part and sluice.flush are JSON, tokens and contents base64 of 16-byte hashes,
+ * spool the spool's id in hex, a colon, and base64 of the sequences (ranges_print). */
 struct part_meta_text {
-    struct strbuf part, flush, tokens, contents;
+    struct strbuf part, flush, tokens, contents, spool;
 };
 void part_meta_fini(struct part_meta *meta);
 void part_meta_print(const struct part_meta *meta, struct part_meta_text *text);
 void part_meta_text_fini(struct part_meta_text *text);
 /* All but part may be empty. On failure *meta is empty. Errors: CORRUPTED_DATA. */
 must_use bool part_meta_parse(struct str part, struct str flush, struct str tokens, struct str contents,
-                              struct part_meta *meta, struct err *err);
+                              struct str spool, struct part_meta *meta, struct err *err);
 
 /* Counted by reference; frozen but for the fields named so. */
 struct part {
@@ -65,13 +70,15 @@ struct part {
     char *path;                     /* whole */
     uint64_t rows, bytes;
     struct hash128 row_hash_sum;
-    int64_t created_wall_ns;
+    int64_t created_wall_ns, newest_wall_ns;
     unsigned schema_version;
     struct hash128 flush_id;
     unsigned flush_index, flush_count; /* this is part k of m of the flush, k from 0; m is 0 for a merged part */
     char table_uuid[37];
     struct part_token *tokens;
     size_t tokens_count;
+    uint64_t spool_id; /* as in struct part_meta */
+    struct ranges spooled;
     size_t row_groups;
     struct parquet_file *file; /* footer, opened; read through fs. NULL in an old part that nobody reads */
     struct fs *fs;
@@ -93,15 +100,19 @@ void part_unref(struct part *part); /* closes with the last one; never removes t
 must_use bool part_pin(struct part *part, struct err *err);
 /* Frees the footer and the handle of a part that nobody will read again. */
 void part_forget_file(struct part *part);
+/* Which column of the part holds a table's column, or -1: by field id, since names may change. */
+int part_column(const struct part *part, const struct schema_column *column);
+/* A part's name as the engine would give it: partition, blocks, level. */
+void part_engine_name(const char *partition_id, const struct part_name *name, struct strbuf *out);
 /* Bytes of all rows as they are stored: the file without its footer, indexes and magic. */
 uint64_t part_data_bytes(const struct part *part);
 /* Bytes of the row group that needs the most, decoded: an estimate for limits. */
 uint64_t part_memory_bytes(const struct part *part);
 
-/* Frozen list of active parts, ordered by partition id, then first block. */
+/* List of active parts, ordered by partition id, then first block. Frozen for all who have a reference. */
 struct part_set {
     struct part **parts;
-    size_t count;
+    size_t count, cap;
     uint64_t rows, bytes;
     int refs; /* atomic */
 };
@@ -109,8 +120,9 @@ struct part_set *part_set_ref(struct part_set *set);
 void part_set_unref(struct part_set *set);
 /* One reference to each part is taken over; parts are sorted in place. */
 struct part_set *part_set_new(struct part **parts, size_t count);
-/* set without the parts in `remove`, with those in `add` (each gains a reference). set keeps its own. */
-struct part_set *part_set_change(const struct part_set *set, struct part *const *add, size_t add_count,
+/* set without the parts in `remove`, with those in `add` (each gains a reference). The caller's reference to set is
+ * taken over; who has another keeps what it had. */
+struct part_set *part_set_change(struct part_set *set, struct part *const *add, size_t add_count,
                                  struct part *const *remove, size_t remove_count);
 /* Where the run of parts with this partition id starts and how long it is. */
 void part_set_partition(const struct part_set *set, struct str partition_id, size_t *from, size_t *count);

@@ -25,7 +25,7 @@ static struct part_set *set_of(struct part **parts, size_t count)
 {
     struct part_set *set = NEW(struct part_set);
     set->parts = parts;
-    set->count = count;
+    set->count = set->cap = count;
     set->refs = 1;
     for (size_t i = 0; i < count; i++) {
         set->rows += parts[i]->rows;
@@ -69,27 +69,68 @@ static bool is_among(const struct part *part, struct part *const *parts, size_t 
     return false;
 }
 
-struct part_set *part_set_change(const struct part_set *set, struct part *const *add, size_t add_count,
+/* A set of thousands of parts is copied only where somebody else has it: an insert is not to cost more the more parts
+ * there are. */
+static struct part_set *own(struct part_set *set)
+{
+    if (__atomic_load_n(&set->refs, __ATOMIC_ACQUIRE) == 1)
+        return set;
+    struct part **parts = mem_alloc(set->count * sizeof *parts);
+    for (size_t i = 0; i < set->count; i++)
+        parts[i] = part_ref(set->parts[i]);
+    struct part_set *copy = set_of(parts, set->count);
+    part_set_unref(set);
+    return copy;
+}
+
+static void take_out(struct part_set *set, struct part *const *parts, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        struct part *part = set->parts[i];
+        if (!is_among(part, parts, count)) {
+            set->parts[kept++] = part;
+            continue;
+        }
+        set->rows -= part->rows;
+        set->bytes -= part->bytes;
+        part_unref(part);
+    }
+    set->count = kept;
+}
+
+static void put_in(struct part_set *set, struct part *part)
+{
+    size_t at = set->count;
+    if (set->count == set->cap) {
+        set->cap = MAX(set->cap * 2, (size_t)8);
+        set->parts = mem_realloc(set->parts, set->cap * sizeof *set->parts);
+    }
+    for (size_t low = 0; low < at;) {
+        size_t middle = low + (at - low) / 2;
+        if (part_compare(set->parts[middle], part) < 0)
+            low = middle + 1;
+        else
+            at = middle;
+    }
+    memmove(set->parts + at + 1, set->parts + at, (set->count - at) * sizeof *set->parts);
+    set->parts[at] = part_ref(part);
+    set->count++;
+    set->rows += part->rows;
+    set->bytes += part->bytes;
+    must_slow(at == 0 || part_compare(set->parts[at - 1], part) < 0);
+    must_slow(at + 1 == set->count || part_compare(part, set->parts[at + 1]) < 0);
+}
+
+struct part_set *part_set_change(struct part_set *set, struct part *const *add, size_t add_count,
                                  struct part *const *remove, size_t remove_count)
 {
-    struct part **parts = mem_alloc((set->count + add_count) * sizeof *parts);
-    struct part **added = mem_alloc(add_count * sizeof *added);
-    if (add_count > 0) {
-        memcpy(added, add, add_count * sizeof *added);
-        qsort(added, add_count, sizeof *added, compare_pointers);
-    }
-    size_t count = 0, next = 0;
-    for (size_t i = 0; i < set->count; i++) {
-        if (is_among(set->parts[i], remove, remove_count))
-            continue;
-        while (next < add_count && part_compare(added[next], set->parts[i]) < 0)
-            parts[count++] = part_ref(added[next++]);
-        parts[count++] = part_ref(set->parts[i]);
-    }
-    while (next < add_count)
-        parts[count++] = part_ref(added[next++]);
-    free(added);
-    return set_of(parts, count);
+    set = own(set);
+    if (remove_count > 0)
+        take_out(set, remove, remove_count);
+    for (size_t i = 0; i < add_count; i++)
+        put_in(set, add[i]);
+    return set;
 }
 
 void part_set_partition(const struct part_set *set, struct str partition_id, size_t *from, size_t *count)

@@ -173,6 +173,7 @@ static bool finish_plain(struct reader *r, struct element *e)
     e->function = FN_COLUMN;
     e->type = type;
     switch (type->kind) {
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         return err_set(r->err, ERR_BAD_ARGUMENTS, "Floating point partition key is not supported: " STR_FMT,

@@ -145,7 +145,7 @@ static bool bind_numbers(struct sql_resolver *r, struct sql_node *node, int op)
     if ((a_small && b_small) || (type_eq(a, b) && !a_float))
         return use_template(node, plain_templates[op], type);
     bool comparable = (a_float || a_rep == SQL_REP_INT) && (b_float || b_rep == SQL_REP_INT) &&
-                      a->kind != TYPE_DECIMAL && b->kind != TYPE_DECIMAL;
+                      sql_type_scale(a) == 0 && sql_type_scale(b) == 0;
     bool guarded_simple = sql_node_is_simple(node->args[0]) && sql_node_is_simple(node->args[1]);
     if (comparable && guarded_simple)
         return use_template(node, float_templates[op], type);
@@ -204,7 +204,7 @@ bool sql_bind_compare(struct sql_resolver *r, struct sql_node *node, struct err 
     bool a_string = sql_type_is_string(a) || sql_type_is_enum(a),
          b_string = sql_type_is_string(b) || sql_type_is_enum(b);
     bool ok;
-    if (sql_type_is_number(a) && sql_type_is_number(b))
+    if ((sql_type_is_number(a) || sql_type_is_clock(a)) && (sql_type_is_number(b) || sql_type_is_clock(b)))
         ok = bind_numbers(r, node, op);
     else if (sql_type_is_enum(a) && type_eq(a, b))
         ok = use_template(node, plain_templates[op], type_of_kind(TYPE_UINT8));
@@ -298,13 +298,23 @@ bool sql_bind_not_distinct(struct sql_resolver *r, struct sql_node *node, struct
 
 /* ---- arithmetic ---- */
 
+static bool has_ticks(const struct type *type)
+{
+    return type->kind == TYPE_DATETIME64 || type->kind == TYPE_TIME64;
+}
+
+static bool is_temporal(const struct type *type)
+{
+    return sql_type_is_time(type) || sql_type_is_clock(type);
+}
+
 static bool bind_time_arithmetic(struct sql_resolver *r, struct sql_node *node, bool minus, struct err *err)
 {
     const struct type *a = plain_of(r, node->args[0]), *b = plain_of(r, node->args[1]);
-    if (minus && sql_type_is_time(a) && sql_type_is_time(b)) {
-        if (a->kind == b->kind && a->kind != TYPE_DATETIME64)
+    if (minus && is_temporal(a) && is_temporal(b)) {
+        if (a->kind == b->kind && !has_ticks(a))
             return use_template(node, "($0 - $1)", type_of_kind(TYPE_INT32));
-        if (a->kind == TYPE_DATETIME64 && b->kind == TYPE_DATETIME64 && a->precision == b->precision)
+        if (a->kind == b->kind && a->precision == b->precision)
             return use_template(node, "($0 - $1)", sql_type_make(r->arena, "Decimal(18, %u)", a->precision));
         return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "the difference of these types is not supported here", err);
     }
@@ -314,9 +324,9 @@ static bool bind_time_arithmetic(struct sql_resolver *r, struct sql_node *node, 
         node->args[1] = swap;
         return bind_time_arithmetic(r, node, false, err);
     }
-    if (!sql_type_is_time(a) || !sql_type_is_int(b) || sql_rep_of(b) == SQL_REP_WIDE)
+    if (!is_temporal(a) || !sql_type_is_int(b) || sql_rep_of(b) == SQL_REP_WIDE)
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal types of arguments", err);
-    if (a->kind != TYPE_DATETIME64)
+    if (!has_ticks(a))
         return use_template(node, minus ? "($0 - $1)" : "($0 + $1)", a);
     const char *template = arena_printf(r->arena, minus ? "($0 - $1 * %lld)" : "($0 + $1 * %lld)",
                                         (long long)sql_wide_pow10(a->precision).w[0]);
@@ -351,7 +361,7 @@ bool sql_bind_arithmetic(struct sql_resolver *r, struct sql_node *node, struct e
 {
     enum sql_operator op = (enum sql_operator)sql_function_find(node->name)->op;
     const struct type *a = plain_of(r, node->args[0]), *b = plain_of(r, node->args[1]);
-    if ((op == SQL_PLUS || op == SQL_MINUS) && (sql_type_is_time(a) || sql_type_is_time(b)))
+    if ((op == SQL_PLUS || op == SQL_MINUS) && (is_temporal(a) || is_temporal(b)))
         return bind_time_arithmetic(r, node, op == SQL_MINUS, err);
     const struct type *type = sql_type_arithmetic(op, a, b, r->arena);
     if (type == NULL)
@@ -687,7 +697,7 @@ bool sql_bind_session(struct sql_resolver *r, struct sql_node *node, struct err 
         return set_text(r, node, session->user);
     if (str_is(node->name, "currentDatabase"))
         return set_text(r, node, session->database);
-    if (str_is(node->name, "queryID"))
+    if (str_is(node->name, "queryID") || str_is(node->name, "initialQueryID"))
         return set_text(r, node, session->query_id);
     if (str_is(node->name, "revision"))
         return set_integer(r, node, TYPE_UINT32, SQL_REVISION);
@@ -701,6 +711,31 @@ bool sql_bind_session(struct sql_resolver *r, struct sql_node *node, struct err 
     return sql_bind_error(node, ERR_UNKNOWN_FUNCTION, "not known", err);
 }
 
+/* As the engine has it: a number is of the least type that holds it, times in seconds are floats. */
+static bool set_setting(struct sql_resolver *r, struct sql_node *node, struct str type, struct str value)
+{
+    struct err err = { 0 };
+    struct sql_node *literal;
+    double seconds;
+    if (str_is(type, "Bool"))
+        return set_integer(r, node, TYPE_BOOL, str_is(value, "1") || str_eq_nocase(value, STR("true")));
+    if ((str_is(type, "Seconds") || str_is(type, "Float") || str_is(type, "Double")) &&
+        str_to_double(value, &seconds)) {
+        struct sql_value real = { .kind = SQL_REAL, .r = seconds };
+        sql_node_set_value(r, node, type_of_kind(TYPE_FLOAT64), &real);
+        return true;
+    }
+    if (str_starts(value, STR("auto(")) && str_ends(value, STR(")"))) /* threads: what it comes to here */
+        value = str_sub(value, 5, value.len - 6);
+    int64_t number;
+    if (str_is(type, "String") || !str_to_i64(value, &number))
+        return set_text(r, node, value);
+    if (!sql_parse_expression(arena_dup(r->arena, value), r->arena, &literal, &err) || literal->kind != SQL_LITERAL)
+        return set_text(r, node, value);
+    sql_node_set_value(r, node, literal->type, &literal->value);
+    return true;
+}
+
 bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     const struct sql_session *session = r->run->session;
@@ -709,18 +744,13 @@ bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err 
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "the name of a setting must be a constant string",
                               err);
     struct str value, type;
-    int64_t number;
     if (session->setting == NULL || !session->setting(session->setting_context, name->value.s, &value, &type))
         return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "'", STR_ARG(name->value.s));
     const struct sql_result *result = r->run->result;
     for (size_t i = 0; i < result->settings_count; i++)
         if (str_eq(result->settings[i].name, name->value.s)) /* of the statement's own clause */
             value = result->settings[i].value;
-    if (str_is(type, "Bool"))
-        return set_integer(r, node, TYPE_BOOL, str_is(value, "1") || str_eq_nocase(value, STR("true")));
-    if (str_is(type, "UInt64") && str_to_i64(value, &number))
-        return set_integer(r, node, TYPE_UINT64, number);
-    return set_text(r, node, value);
+    return set_setting(r, node, type, value);
 }
 
 bool sql_bind_now(struct sql_resolver *r, struct sql_node *node, struct err *err)

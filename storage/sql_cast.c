@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/sql_types.h"
+#include "format/text_number.h"
 #include "storage/sql_fn.h"
 
 static bool no_conversion(const struct type *from, const struct type *to, struct err *err)
@@ -48,8 +49,9 @@ static bool push_double(double d, struct column *to, struct err *err)
 {
     const struct type *type = to->type;
     if (sql_type_is_float(type)) {
-        float f = (float)d;
-        column_push_fixed(to, type->kind == TYPE_FLOAT32 ? (const void *)&f : (const void *)&d);
+        uint8_t cell[8];
+        number_store_float(type->kind, d, cell);
+        column_push_fixed(to, cell);
         return true;
     }
     if (!isfinite(d))
@@ -90,6 +92,20 @@ static bool number_to_number(const struct column *from, size_t row, struct colum
     }
     strbuf_fini(&bytes);
     return ok;
+}
+
+/* 999:59:59 to both sides. */
+static bool number_to_clock(const struct column *from, size_t row, struct column *to, struct err *err)
+{
+    struct strbuf bytes = { 0 };
+    struct sql_value value = cell_value(from, row, &bytes);
+    double unit = sql_wide_to_double(sql_wide_pow10(sql_type_scale(to->type)));
+    double ticks = trunc(sql_value_double(&value, from->type) * unit), most = 3599999 * unit;
+    strbuf_fini(&bytes);
+    if (isnan(ticks))
+        return err_set(err, ERR_DECIMAL_OVERFLOW, "a NaN is no time");
+    struct sql_value clock = sql_int((int64_t)fmax(fmin(ticks, most), -most));
+    return sql_value_push(&clock, to, err);
 }
 
 static bool number_to_enum(const struct column *from, size_t row, struct column *to, struct err *err)
@@ -328,7 +344,9 @@ static bool cast_plain(const struct column *from, size_t row, struct column *to,
     if (sql_type_is_enum(b))
         return sql_type_is_int(a) || sql_type_is_enum(a) ? number_to_enum(from, row, to, err)
                                                          : no_conversion(a, b, err);
-    if (a_number && b_number)
+    if (sql_type_is_clock(b) && (a_number || sql_type_is_clock(a)))
+        return number_to_clock(from, row, to, err);
+    if ((a_number || sql_type_is_clock(a)) && b_number)
         return number_to_number(from, row, to, err);
     if (sql_type_is_time(a) && sql_type_is_time(b))
         return time_to_time(from, row, to, err);
@@ -484,8 +502,12 @@ static void target_text(const struct sql_node *node, struct str name, struct str
     struct str zone = constant_text(node, node->args_count - 1);
     if (zone.len == 0 || node->args_count == 1)
         zone = node->args[0]->type->timezone;
+    if (!str_starts(name, STR("DateTime")))
+        zone = STR_EMPTY;
     if (str_is(name, "DateTime64"))
         strbuf_addf(text, "DateTime64(%lld%s", constant_int(node, 1), zone.len > 0 ? ", " : ")");
+    else if (str_is(name, "Time64"))
+        strbuf_addf(text, "Time64(%lld)", constant_int(node, 1));
     else if (str_starts(name, STR("Decimal")))
         strbuf_addf(text, "%.*s(%lld)", (int)name.len, name.data, constant_int(node, 1));
     else if (str_is(name, "FixedString"))

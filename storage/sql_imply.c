@@ -14,7 +14,8 @@
 
 enum shape {
     SHAPE_INSTANT, /* f(t) is an instant, at most `length` seconds before t */
-    SHAPE_DAY,     /* f(t) is a day, at most `length` days before that of t */
+    SHAPE_DAY,     /* f(t) is a day, less than `length` days before that of t */
+    SHAPE_PERIOD,  /* f(t) is the first day of t's `length` months of a year */
     SHAPE_MONTH,   /* f(t) is YYYYMM */
     SHAPE_YEAR,    /* YYYY */
     SHAPE_DATE     /* YYYYMMDD */
@@ -37,9 +38,9 @@ static const struct monotone monotones[] = {
     { "toDate", SHAPE_DAY, 1 },
     { "toMonday", SHAPE_DAY, 7 },
     { "toStartOfWeek", SHAPE_DAY, 7 },
-    { "toStartOfMonth", SHAPE_DAY, 31 },
-    { "toStartOfQuarter", SHAPE_DAY, 92 },
-    { "toStartOfYear", SHAPE_DAY, 366 },
+    { "toStartOfMonth", SHAPE_PERIOD, 1 },
+    { "toStartOfQuarter", SHAPE_PERIOD, 3 },
+    { "toStartOfYear", SHAPE_PERIOD, 12 },
     { "toYYYYMM", SHAPE_MONTH, 0 },
     { "toYear", SHAPE_YEAR, 0 },
     { "toYYYYMMDD", SHAPE_DATE, 0 },
@@ -55,26 +56,46 @@ static int64_t unbounded(enum edge edge)
     return edge == EDGE_LOW ? INT64_MIN : INT64_MAX;
 }
 
-/* First or last day of which f is a number x, or of the next number there is; false where nothing is known. */
+/* The last day of the `length` months that `month` is in. */
+static int64_t period_end(int64_t year, unsigned month, int64_t length)
+{
+    int64_t next = ((int64_t)month - 1) / length * length + length;
+    return civil_days(year + next / 12, (unsigned)(next % 12) + 1, 1) - 1;
+}
+
+static bool is_known_year(int64_t year)
+{
+    return year >= YEAR_FIRST && year <= YEAR_LAST;
+}
+
+/* The same where x is a day. */
+static bool edge_of_day(const struct monotone *f, enum edge edge, int64_t x, int64_t *day)
+{
+    int64_t year;
+    unsigned month, of_month;
+    civil_date(x, &year, &month, &of_month);
+    *day = edge == EDGE_LOW ? x : f->shape == SHAPE_DAY ? x + f->length - 1 : period_end(year, month, f->length);
+    return is_known_year(year);
+}
+
+/* The first day of which f may be x or more, or the last of which it may be x or less; false where nothing is known. */
 static bool edge_day(const struct monotone *f, enum edge edge, int64_t x, int64_t *day)
 {
-    int64_t year = x, month = edge == EDGE_LOW ? 1 : 12, of_month = edge == EDGE_LOW ? 1 : 31;
-    if (f->shape == SHAPE_DAY) {
-        *day = edge == EDGE_LOW ? x : x + f->length - 1;
-        civil_date(x, &year, &(unsigned){ 0 }, &(unsigned){ 0 });
-        return year >= YEAR_FIRST && year <= YEAR_LAST;
-    }
+    if (f->shape == SHAPE_DAY || f->shape == SHAPE_PERIOD)
+        return edge_of_day(f, edge, x, day);
+    int64_t of_month = 1, month = 1;
     if (f->shape == SHAPE_DATE) {
         of_month = x % 100;
         x /= 100;
     }
-    if (f->shape == SHAPE_MONTH || f->shape == SHAPE_DATE) {
+    if (f->shape != SHAPE_YEAR) {
         month = x % 100;
-        year = x / 100;
+        x /= 100;
     }
-    if (year < YEAR_FIRST || year > YEAR_LAST || month < 1 || month > 12 || of_month < 1 || of_month > 31)
+    if (!is_known_year(x) || month < 1 || month > 12 || of_month < 1 || of_month > 31)
         return false;
-    *day = civil_days(year, (unsigned)month, of_month);
+    *day = edge == EDGE_LOW || f->shape == SHAPE_DATE ? civil_days(x, (unsigned)month, of_month)
+                                                      : period_end(x, (unsigned)month, f->shape == SHAPE_YEAR ? 12 : 1);
     return true;
 }
 
@@ -180,7 +201,7 @@ static bool types_fit(enum shape shape, const struct type *column, const struct 
     if (shape == SHAPE_INSTANT)
         return (result->kind == TYPE_DATETIME && x->kind == TYPE_DATETIME) ||
                (sql_type_is_int(result) && sql_type_is_int(x));
-    if (shape == SHAPE_DAY)
+    if (shape == SHAPE_DAY || shape == SHAPE_PERIOD)
         return result->kind == TYPE_DATE && x->kind == TYPE_DATE;
     return sql_type_is_int(result) && sql_type_is_int(x);
 }

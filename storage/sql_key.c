@@ -6,11 +6,6 @@
 
 enum { KEY_END = 0x00, KEY_ELEMENT = 0x01, KEY_VALUE = 0x00, KEY_NULL = 0x01, KEY_ZERO = 0xff };
 
-static bool is_float(const struct type *type)
-{
-    return type->kind == TYPE_FLOAT32 || type->kind == TYPE_FLOAT64;
-}
-
 /* Bytes that are kept as they are: no number in them. */
 static bool is_bytes(const struct type *type)
 {
@@ -22,6 +17,8 @@ static bool has_sign(const struct type *type)
     switch (type->kind) {
     case TYPE_DATE32:
     case TYPE_DATETIME64:
+    case TYPE_TIME:
+    case TYPE_TIME64:
     case TYPE_DECIMAL:
     case TYPE_ENUM8:
     case TYPE_ENUM16:
@@ -34,7 +31,8 @@ static bool has_sign(const struct type *type)
 /* NaNs of one sign. */
 static uint64_t nans_count(size_t width)
 {
-    return width == sizeof(float) ? (1ull << 23) - 1 : (1ull << 52) - 1;
+    unsigned bits = width == sizeof(uint16_t) ? 7 : width == sizeof(float) ? 23 : 52;
+    return (1ull << bits) - 1;
 }
 
 /* Floats order as their bits do once the sign is flipped and the negative ones are inverted, but for the NaNs of
@@ -66,7 +64,7 @@ static void add_fixed(struct strbuf *out, const struct type *type, const uint8_t
         strbuf_add_bytes(out, cell, width);
         return;
     }
-    if (is_float(type)) {
+    if (type_is_float(type)) {
         add_float(out, cell, width);
         return;
     }
@@ -91,7 +89,7 @@ static bool take_fixed(struct str *in, struct column *column)
         return true;
     }
     must(width <= sizeof bytes);
-    if (is_float(type)) {
+    if (type_is_float(type)) {
         take_float((const uint8_t *)in->data, cell, width);
         column_push_fixed(column, cell);
         *in = str_from(*in, width);

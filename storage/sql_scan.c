@@ -6,7 +6,7 @@
 
 enum { TERMS_MAX = 64, PIECE_SHORT_ROWS = 8192 };
 
-struct ranges {
+struct row_ranges {
     struct parquet_range *list;
     size_t count, cap;
     uint64_t rows;
@@ -22,9 +22,9 @@ struct sql_scan {
     bool part_used;                /* some row group of the part was read */
     enum sql_prune part_prune;     /* why not */
     struct parquet_chunk **chunks; /* by column of the virtual table; NULL until needed in the row group */
-    struct ranges candidates;      /* rows of the row group that are in no piece yet */
+    struct row_ranges candidates;  /* rows of the row group that are in no piece yet */
     bool short_piece;              /* the next one */
-    struct ranges piece;           /* its rows */
+    struct row_ranges piece;       /* its rows */
     struct column *columns;
     bool *loaded;
     size_t taken;   /* memory accounted for loaded columns */
@@ -36,14 +36,14 @@ struct sql_scan {
 
 /* ---- ranges ---- */
 
-static void ranges_clear(struct ranges *r)
+static void rows_clear(struct row_ranges *r)
 {
     r->count = 0;
     r->rows = 0;
 }
 
 /* Behind all others; what touches the last becomes part of it. */
-static void ranges_add(struct ranges *r, uint64_t from, uint64_t to)
+static void rows_add(struct row_ranges *r, uint64_t from, uint64_t to)
 {
     if (from >= to)
         return;
@@ -60,17 +60,17 @@ static void ranges_add(struct ranges *r, uint64_t from, uint64_t to)
 }
 
 /* Takes the first rows off `from`, at most rows_max, and makes them `to`. */
-static void ranges_take(struct ranges *from, uint64_t rows_max, struct ranges *to)
+static void rows_take(struct row_ranges *from, uint64_t rows_max, struct row_ranges *to)
 {
     size_t whole = 0;
-    ranges_clear(to);
+    rows_clear(to);
     while (whole < from->count && to->rows + (from->list[whole].to - from->list[whole].from) <= rows_max) {
-        ranges_add(to, from->list[whole].from, from->list[whole].to);
+        rows_add(to, from->list[whole].from, from->list[whole].to);
         whole++;
     }
     if (whole < from->count && to->rows < rows_max) {
         uint64_t at = from->list[whole].from + (rows_max - to->rows);
-        ranges_add(to, from->list[whole].from, at);
+        rows_add(to, from->list[whole].from, at);
         from->list[whole].from = at;
     }
     from->count -= whole;
@@ -99,14 +99,14 @@ static void leave_piece(struct sql_scan *scan)
     memset(scan->loaded, 0, source->columns_count);
     sql_run_give(source->run, scan->taken);
     scan->taken = 0;
-    ranges_clear(&scan->piece);
+    rows_clear(&scan->piece);
 }
 
 static void leave_group(struct sql_scan *scan)
 {
     struct sql_source_table *source = scan->source;
     leave_piece(scan);
-    ranges_clear(&scan->candidates);
+    rows_clear(&scan->candidates);
     for (size_t i = 0; i < source->columns_count; i++) {
         if (scan->chunks[i] == NULL)
             continue;
@@ -193,7 +193,7 @@ static int term_column(const struct sql_scan *scan, const struct part *part, con
 {
     const struct schema *own = parquet_schema(part->file);
     const struct sql_column *wanted = wanted_column(scan, term->column);
-    int at = schema_find(own, wanted->name, false);
+    int at = sql_source_column(scan->source, part, wanted->name);
     return at >= 0 && type_eq(own->columns[at].type, wanted->type) ? at : -1;
 }
 
@@ -230,7 +230,7 @@ static struct parquet_chunk *chunk_of(struct sql_scan *scan, size_t index, size_
 /* Leaves those candidates that lie in pages which may hold a match. */
 static void keep_pages(struct sql_scan *scan, const struct parquet_pages *pages, const bool *keep, uint64_t rows)
 {
-    struct ranges kept = { 0 };
+    struct row_ranges kept = { 0 };
     size_t page = 0;
     for (size_t i = 0; i < scan->candidates.count; i++) {
         struct parquet_range range = scan->candidates.list[i];
@@ -240,7 +240,7 @@ static void keep_pages(struct sql_scan *scan, const struct parquet_pages *pages,
             uint64_t end = page + 1 < pages->count ? pages->first_rows[page + 1] : rows;
             uint64_t to = MIN(end, range.to);
             if (keep[page])
-                ranges_add(&kept, range.from, to);
+                rows_add(&kept, range.from, to);
             range.from = to;
         }
     }
@@ -285,7 +285,7 @@ static bool prune_by_pages(struct sql_scan *scan, const struct part *part, struc
     const struct schema *own = parquet_schema(part->file);
     for (size_t i = 0; i < scan->source->columns_count && scan->candidates.count > 0; i++) {
         const struct sql_column *wanted = wanted_column(scan, i);
-        int at = has_term(scan, i) ? schema_find(own, wanted->name, false) : -1;
+        int at = has_term(scan, i) ? sql_source_column(scan->source, part, wanted->name) : -1;
         if (at < 0 || !type_eq(own->columns[at].type, wanted->type))
             continue;
         if (!prune_pages(scan, part, i, at, err))
@@ -325,7 +325,7 @@ static bool enter_group(struct sql_scan *scan, const struct part *part, struct e
         skip_group(scan, unmet != NULL && is_partition_column(scan, unmet) ? SQL_BY_PARTITION : SQL_BY_BOUNDS);
         return true;
     }
-    ranges_add(&scan->candidates, 0, rows);
+    rows_add(&scan->candidates, 0, rows);
     if (!prune_by_pages(scan, part, err))
         return false;
     if (scan->candidates.count == 0) {
@@ -335,7 +335,7 @@ static bool enter_group(struct sql_scan *scan, const struct part *part, struct e
     if (!prune_by_values(scan, part, &proof, err))
         return false;
     if (proof != PARQUET_NO_PROOF) {
-        ranges_clear(&scan->candidates);
+        rows_clear(&scan->candidates);
         skip_group(scan, proof == PARQUET_BLOOM ? SQL_BY_BLOOM : SQL_BY_DICTIONARY);
         return true;
     }
@@ -385,7 +385,7 @@ static bool load(struct sql_scan *scan, size_t index, struct err *err)
     struct column *column = &scan->columns[index];
     int at;
     column_clear(column);
-    if (!sql_source_has(part, wanted, &at, err))
+    if (!sql_source_has(source, part, wanted, &at, err))
         return false;
     bool ok =
         at >= 0
@@ -416,7 +416,7 @@ static void select_all(struct sql_scan *scan)
 /* The piece becomes its rows[0..count). */
 static void shrink(struct sql_scan *scan, size_t count)
 {
-    struct ranges kept = { 0 };
+    struct row_ranges kept = { 0 };
     uint64_t before = 0; /* rows of the piece before range */
     const struct parquet_range *range = scan->piece.list;
     for (size_t i = 0; i < count; i++) {
@@ -425,7 +425,7 @@ static void shrink(struct sql_scan *scan, size_t count)
             range++;
         }
         uint64_t row = range->from + (scan->rows[i] - before);
-        ranges_add(&kept, row, row + 1);
+        rows_add(&kept, row, row + 1);
     }
     free(scan->piece.list);
     scan->piece = kept;
@@ -464,7 +464,7 @@ bool sql_scan_next(struct sql_scan *scan, size_t *rows, struct err *err)
         leave_piece(scan);
         if (scan->candidates.count == 0 && !next_group(scan, err))
             return false;
-        ranges_take(&scan->candidates, scan->short_piece ? PIECE_SHORT_ROWS : UINT32_MAX, &scan->piece);
+        rows_take(&scan->candidates, scan->short_piece ? PIECE_SHORT_ROWS : UINT32_MAX, &scan->piece);
         scan->short_piece = scan->short_piece && scan->piece.rows == 0;
         scan->source->counts.rows_read += scan->piece.rows;
         if (!sql_run_check(scan->source->run)) {

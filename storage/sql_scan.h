@@ -60,8 +60,11 @@ int64_t sql_scan_rowid(struct sql_scan *scan, size_t row);
 
 /* ---- columns of parts (sql_source.c) ---- */
 
+/* The part's column for the table's column of that name, or -1. */
+int sql_source_column(const struct sql_source_table *source, const struct part *part, struct str name);
 /* *at: which column of the part is the wanted one, -1 for none. Errors: CORRUPTED_DATA for one of another type. */
-must_use bool sql_source_has(const struct part *part, const struct sql_column *wanted, int *at, struct err *err);
+must_use bool sql_source_has(const struct sql_source_table *source, const struct part *part,
+                             const struct sql_column *wanted, int *at, struct err *err);
 /* Rows of a column of the table that a part has not: it is younger, and has its defaults. Errors: those of reading. */
 must_use bool sql_source_missing(struct sql_source_table *source, struct part *part, size_t group,
                                  const struct parquet_range *ranges, size_t ranges_count,

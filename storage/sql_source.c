@@ -21,13 +21,13 @@ static bool default_rows(struct sql_source_table *source, struct part *part, siz
                          const struct parquet_range *ranges, size_t ranges_count, struct str wanted, struct column *out,
                          struct err *err)
 {
-    const struct schema *own = parquet_schema(part->file), *stored = source->def->stored;
+    const struct schema *stored = source->def->stored;
     size_t index = (size_t)schema_find(stored, wanted, false);
     struct block block;
     bool ok = true;
     block_init(&block, stored->columns_count);
     for (size_t i = 0; i < stored->columns_count; i++) {
-        int at = schema_find(own, stored->columns[i].name, false);
+        int at = part_column(part, &stored->columns[i]);
         block.names[i] = stored->columns[i].name;
         column_init(&block.columns[i], stored->columns[i].type);
         if (at >= 0 && ok)
@@ -65,10 +65,17 @@ bool sql_source_missing(struct sql_source_table *source, struct part *part, size
 
 /* ---- a whole column of a row group ---- */
 
-bool sql_source_has(const struct part *part, const struct sql_column *wanted, int *at, struct err *err)
+int sql_source_column(const struct sql_source_table *source, const struct part *part, struct str name)
+{
+    int index = schema_find(source->schema, name, false);
+    return index < 0 ? -1 : part_column(part, &source->schema->columns[index]);
+}
+
+bool sql_source_has(const struct sql_source_table *source, const struct part *part, const struct sql_column *wanted,
+                    int *at, struct err *err)
 {
     const struct schema *own = parquet_schema(part->file);
-    *at = schema_find(own, wanted->name, false);
+    *at = sql_source_column(source, part, wanted->name);
     return *at < 0 || type_eq(own->columns[*at].type, wanted->type) ||
            err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", part->path,
                    STR_ARG(wanted->name));
@@ -79,7 +86,7 @@ bool sql_source_read(struct sql_source_table *source, struct part *part, size_t 
 {
     struct parquet_range all = { 0, parquet_row_group(part->file, group).rows };
     int at;
-    if (!sql_source_has(part, wanted, &at, err))
+    if (!sql_source_has(source, part, wanted, &at, err))
         return false;
     bool ok = at >= 0 ? read_whole(source, part, group, (size_t)at, column, err)
                       : sql_source_missing(source, part, group, &all, 1, wanted, column, err);

@@ -6,13 +6,16 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "format/bfloat.h"
 #include "format/sql_types.h"
+#include "format/text_number.h"
 
 enum sql_rep sql_rep_of(const struct type *type)
 {
     switch (type->kind) {
     case TYPE_UINT64:
         return SQL_REP_UINT64;
+    case TYPE_BFLOAT16:
     case TYPE_FLOAT32:
     case TYPE_FLOAT64:
         return SQL_REP_REAL;
@@ -146,7 +149,9 @@ struct sql_value sql_value_of_bound(const struct type *type, const void *cell, s
     case SQL_REP_WIDE:
         return sql_value_of_wide(sql_wide_of_cell(cell, type), type, scratch);
     case SQL_REP_REAL:
-        if (width == 4)
+        if (width == 2)
+            d = (double)bfloat_load(cell);
+        else if (width == 4)
             d = double_of_float(cell);
         else
             memcpy(&d, cell, sizeof d);
@@ -208,9 +213,9 @@ static bool push_number(const struct sql_value *value, struct column *column, st
 {
     const struct type *type = column->type;
     if (sql_rep_of(type) == SQL_REP_REAL) {
-        double d = sql_value_double(value, type);
-        float f = (float)d;
-        column_push_fixed(column, type->kind == TYPE_FLOAT32 ? (const void *)&f : (const void *)&d);
+        uint8_t cell[8];
+        number_store_float(type->kind, sql_value_double(value, type), cell);
+        column_push_fixed(column, cell);
         return true;
     }
     if (value->kind == SQL_BLOB && value->s.len != (sql_rep_of(type) == SQL_REP_UINT64 ? 8 : type_width(type)))

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "storage/store_impl.h"
 
-enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 0, FORMAT_BYTES_MAX = 4096 };
+enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 0, FORMAT_BYTES_MAX = 4096, PART_LOG_ROWS = 10000 };
 #define MERGE_AGAIN_NS (1 * NS_PER_S)
 #define CLEAN_AGAIN_NS (1 * NS_PER_S)
 
@@ -126,6 +126,8 @@ static struct store *store_new(const struct store_options *options)
     strbuf_addf(&path, "%s/damaged", options->dir);
     store->env.damaged_dir = strbuf_take(&path);
     store->merge_threads = options->merge_threads;
+    store->bytes_max = options->bytes_max;
+    store->env.part_log = part_log_new(PART_LOG_ROWS);
     mutex_init(&store->ddl, LOCK_DDL);
     mutex_init(&store->lock, LOCK_STORE);
     return store;
@@ -137,6 +139,7 @@ static void store_free(struct store *store)
     fs_discard(store->env.fs, &store->lock_file);
     mutex_fini(&store->ddl);
     mutex_fini(&store->lock);
+    part_log_free(store->env.part_log);
     free(store->env.damaged_dir);
     free(store->tables_dir);
     free(store->dir);
@@ -175,9 +178,45 @@ const char *store_dir(const struct store *store)
     return store->dir;
 }
 
+struct part_log *store_part_log(struct store *store)
+{
+    return store->env.part_log;
+}
+
 uint64_t store_damaged(const struct store *store)
 {
     return __atomic_load_n(&store->env.damaged, __ATOMIC_RELAXED);
+}
+
+void store_set_spool(struct store *store, uint64_t id, uint64_t floor)
+{
+    __atomic_store_n(&store->env.spool_id, id, __ATOMIC_RELAXED);
+    __atomic_store_n(&store->env.spool_floor, floor, __ATOMIC_RELAXED);
+}
+
+static void add_stored(struct table *table, uint64_t spool_id, struct ranges *sequences)
+{
+    struct table_part_info *parts = NULL;
+    size_t count = 0;
+    table_parts(table, &parts, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].part->spool_id == spool_id)
+            ranges_join(sequences, &parts[i].part->spooled);
+        part_unref(parts[i].part);
+    }
+    free(parts);
+}
+
+void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges *sequences)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    store_tables(store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        add_stored(tables[i], spool_id, sequences);
+        table_unref(tables[i]);
+    }
+    free(tables);
 }
 
 /* ---- looking up ---- */
@@ -327,9 +366,15 @@ uint64_t store_clean_step(struct store *store, uint64_t now_ns)
     store_tables(store, STR_EMPTY, &tables, &count);
     for (size_t i = 0; i < count; i++) {
         uint64_t table_again_ns = table_clean_step(tables[i], now_ns);
+        uint64_t bytes_max = table_def(tables[i])->settings.max_bytes;
         again_ns = MIN(again_ns, table_again_ns);
-        table_unref(tables[i]);
+        if (bytes_max > 0)
+            store_keep_cap(&tables[i], 1, bytes_max);
     }
+    if (store->bytes_max > 0)
+        store_keep_cap(tables, count, store->bytes_max);
+    for (size_t i = 0; i < count; i++)
+        table_unref(tables[i]);
     free(tables);
     return again_ns;
 }

@@ -10,9 +10,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/ranges.h"
 #include "base/rng.h"
 #include "storage/table.h"
 
+struct part_log;
 struct store;
 
 struct store_options {
@@ -21,6 +23,7 @@ struct store_options {
     struct rng *rng;
     const char *dir;        /* DATA; made if missing */
     uint64_t merge_threads; /* merges at once; 0 = none */
+    uint64_t bytes_max;     /* of all active parts; beyond it the oldest go; 0 = no cap */
 };
 enum store_open_failure { STORE_OPEN_ERROR, STORE_OPEN_LOCKED, STORE_OPEN_FORMAT };
 
@@ -31,7 +34,8 @@ must_use bool store_open(const struct store_options *options, struct store **sto
 /* Cancels merges, closes everything. No table may be referenced. */
 void store_close(struct store *store);
 const char *store_dir(const struct store *store);
-uint64_t store_damaged(const struct store *store); /* files set aside, this start and before */
+struct part_log *store_part_log(struct store *store); /* lent */
+uint64_t store_damaged(const struct store *store);    /* files set aside, this start and before */
 
 /* Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 must_use bool store_table(struct store *store, struct str database, struct str name, struct table **table,
@@ -41,6 +45,11 @@ bool store_has_database(struct store *store, struct str database);
 void store_tables(struct store *store, struct str database, struct table ***tables, size_t *count);
 void store_databases(struct store *store, struct arena *arena, struct str **names, size_t *count);
 
+/* The id of the spool whose sequences table_member gives, and the least that it may still bring back: parts name
+ * inserts from there on. A start asks which of them are stored already. */
+void store_set_spool(struct store *store, uint64_t id, uint64_t floor);
+void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges *sequences);
+
 /* Runs one DDL statement (CREATE/DROP DATABASE, CREATE/DROP/TRUNCATE/RENAME TABLE, ALTER TABLE ... ADD COLUMN,
  * OPTIMIZE TABLE). True in *mine when it was one; else nothing happened. Drops wait for nothing: old parts go with the
  * last reader. */
@@ -48,7 +57,7 @@ must_use bool store_ddl(struct store *store, struct str query, struct str databa
 
 /* One bounded piece of background work. Returns the monotonic time to run again (<= now: at once).
  * merge: picks and runs one merge, if any is due. Several threads may run it. clean: removes old parts whose time is
- * over. */
+ * over, and active ones that are beyond a TTL or a cap. */
 uint64_t store_merge_step(struct store *store, uint64_t now_ns);
 uint64_t store_clean_step(struct store *store, uint64_t now_ns);
 /* Makes running merges stop at the next row group, and no new ones start. */

@@ -141,23 +141,15 @@ static bool drop_tables(struct run *run, struct err *err)
     return ok;
 }
 
-static bool cut(struct table *table, struct str partition_id, struct err *err)
-{
-    if (!table_exclusive_begin(table, false, err))
-        return false;
-    bool ok = table_cut(table, partition_id, err);
-    table_exclusive_end(table);
-    return ok;
-}
-
 static bool truncate_tables(struct run *run, struct err *err)
 {
+    static const struct part_choice all = { .all = true };
     bool ok = true;
     for (size_t i = 0; i < run->statement.names_count && ok; i++) {
         struct table *table = NULL;
         ok = find(run, &run->statement.names[i], &table, err);
         if (ok && table != NULL)
-            ok = cut(table, STR_EMPTY, err);
+            ok = table_take_out(table, &all, false, err);
         table_unref(table);
     }
     return ok;
@@ -219,10 +211,20 @@ static struct str partition_id(struct run *run, struct table *table, const struc
     return id;
 }
 
-static bool drop_partition(struct run *run, struct table *table, const struct alter_command *command, struct err *err)
+static bool is_of_parts(enum alter_kind kind)
 {
-    struct str id = command->partition_all ? STR_EMPTY : partition_id(run, table, command);
-    return (id.len == 0 && !command->partition_all) || cut(table, id, err);
+    return kind == ALTER_DROP_PARTITION || kind == ALTER_DETACH_PARTITION || kind == ALTER_ATTACH_PARTITION;
+}
+
+static bool alter_parts(struct table *table, const struct alter_command *command, struct err *err)
+{
+    struct part_choice choice = { .name = command->partition,
+                                  .all = command->partition_all,
+                                  .by_id = command->partition_by_id,
+                                  .one_part = command->one_part };
+    if (command->kind == ALTER_ATTACH_PARTITION)
+        return table_attach(table, &choice, err);
+    return table_take_out(table, &choice, command->kind == ALTER_DETACH_PARTITION, err);
 }
 
 static bool alter_table(struct run *run, struct err *err)
@@ -237,7 +239,7 @@ static bool alter_table(struct run *run, struct err *err)
     if (table == NULL)
         return true;
     for (size_t i = 0; i < statement->alters_count; i++)
-        changes = changes || statement->alters[i].kind != ALTER_DROP_PARTITION;
+        changes = changes || !is_of_parts(statement->alters[i].kind);
     if (changes) {
         table_spec_of(table_def(table), run->arena, &spec);
         ok = table_spec_alter(&spec, statement->alters, statement->alters_count, run->arena, err) &&
@@ -250,8 +252,8 @@ static bool alter_table(struct run *run, struct err *err)
         }
     }
     for (size_t i = 0; i < statement->alters_count && ok; i++)
-        if (statement->alters[i].kind == ALTER_DROP_PARTITION)
-            ok = drop_partition(run, table, &statement->alters[i], err);
+        if (is_of_parts(statement->alters[i].kind))
+            ok = alter_parts(table, &statement->alters[i], err);
     table_unref(table);
     return ok;
 }

@@ -16,7 +16,7 @@ struct store {
     struct table_env env;
     char *dir, *tables_dir;
     struct fs_file *lock_file;
-    uint64_t merge_threads;
+    uint64_t merge_threads, bytes_max;
     struct mutex ddl;  /* LOCK_DDL: one change of the catalog at a time, with its I/O */
     struct mutex lock; /* LOCK_STORE; guards the maps and what follows */
     struct map databases;
@@ -42,4 +42,8 @@ must_use bool catalog_exchange_tables(struct store *store, struct table *a, stru
 /* Writes table.sql of a changed definition. */
 must_use bool catalog_write_def(struct store *store, const char *table_dir, const struct table_def *def,
                                 struct err *err);
+
+/* ---- store_cap.c ---- */
+/* Removes the oldest parts of these tables until what is left is within the cap. */
+void store_keep_cap(struct table *const *tables, size_t count, uint64_t bytes_max);
 #endif

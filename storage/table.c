@@ -35,6 +35,7 @@ struct table *table_new(struct table_env *env, const char *dir, struct table_def
     list_init(&t->dirs);
     list_init(&t->flights);
     list_init(&t->doubts);
+    list_init(&t->merges);
     struct synced_dir *own = dir_new(dir, "");
     own->made = true;
     list_push_back(&t->dirs, &own->node);
@@ -165,11 +166,11 @@ bool table_exclusive_begin(struct table *t, bool drop, struct err *err)
     if (!gone) {
         t->exclusive = true;
         t->dropped = drop;
-        __atomic_store_n(&t->merge_cancel, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&t->merge_cancel, 1, __ATOMIC_RELAXED);
         cond_broadcast(&t->changed);
         while (t->commits_running > 0 || t->merges_running > 0)
             cond_wait(&t->changed, &t->write);
-        __atomic_store_n(&t->merge_cancel, 0, __ATOMIC_RELAXED);
+        __atomic_sub_fetch(&t->merge_cancel, 1, __ATOMIC_RELAXED);
     }
     mutex_unlock(&t->write);
     return !gone || dropped(t, err);
@@ -196,6 +197,8 @@ void table_undrop(struct table *t)
 void table_stop_merges(struct table *t, bool stop)
 {
     mutex_lock(&t->write);
+    if (stop != t->merges_stopped)
+        __atomic_add_fetch(&t->merge_cancel, stop ? 1 : -1, __ATOMIC_RELAXED);
     t->merges_stopped = stop;
     if (!stop)
         t->merge_at_mono_ns = 0;
@@ -396,8 +399,8 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
 {
     int64_t wall_ns = clock_wall_ns(t->env->clock);
     mutex_lock(&t->lock);
-    struct part_set *before = t->current;
-    t->current = part_set_change(before, add, add_count, remove, remove_count);
+    t->current = part_set_change(t->current, add, add_count, remove, remove_count);
+    t->nothing_to_merge = false;
     if (t->old_count + remove_count > t->old_cap) {
         t->old_cap = MAX(t->old_count + remove_count, t->old_cap * 2);
         t->old = mem_realloc(t->old, t->old_cap * sizeof(struct part *));
@@ -408,7 +411,6 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
         remove[i]->removed_wall_ns = wall_ns;
     }
     mutex_unlock(&t->lock);
-    part_set_unref(before);
 }
 
 void table_note_flush(struct table *t, struct hash128 flush_id)
@@ -492,9 +494,6 @@ static bool check_set(struct table *t, const struct part_set *set, const struct 
     uint64_t delay = options->parts_to_delay > 0 ? options->parts_to_delay : s->parts_to_delay_insert;
     uint64_t throw = options->parts_to_throw > 0 ? options->parts_to_throw : s->parts_to_throw_insert;
     *delay_ns = 0;
-    if (s->max_bytes > 0 && set->bytes >= s->max_bytes)
-        return err_set(err, ERR_NOT_ENOUGH_SPACE, "table %s holds %llu bytes, its max_bytes is %llu", t->full_name,
-                       (unsigned long long)set->bytes, (unsigned long long)s->max_bytes);
     if (s->max_parts_in_total > 0 && set->count >= s->max_parts_in_total)
         return err_set(err, ERR_TOO_MANY_PARTS,
                        "Too many parts (%zu) in all partitions in total in table '%s'. The threshold can be modified "

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "format/block.h"
 #include "storage/ddl.h"
+#include "storage/merge.h"
 #include "storage/part.h"
 
 struct table;
@@ -30,7 +31,8 @@ struct table_member {
     struct str token;       /* explicit token; empty without */
     struct hash128 content; /* hash of its values, where content_known */
     bool content_known;
-    bool differs; /* it would not give these rows a second time: a default like now() was taken */
+    uint64_t spool_sequence; /* as the spool numbers it; 0: not spooled */
+    bool differs;            /* it would not give these rows a second time: a default like now() was taken */
     /* set by table_insert */
     bool duplicate; /* known identity: its rows were dropped, which is success */
     bool failed;    /* err says why; none of its rows was stored */
@@ -45,6 +47,7 @@ struct table_insert_options {
     bool partitions_given;                   /* partitions_max counts */
     uint64_t partitions_max;                 /* max_partitions_per_insert_block; 0: no limit */
     uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
+    bool check_only;                         /* decides every member, stores nothing */
 };
 
 /* Stores the rows of all members that do not fail: drops duplicates by token (also among the members), checks partition
@@ -72,6 +75,20 @@ struct table_part_info { /* one row of system.parts */
 };
 /* Active and old parts; free the array after unref of each. */
 void table_parts(struct table *table, struct table_part_info **parts, size_t *count);
+
+/* The parts in _detached, referenced, also those before a failure; free the array after unref of each. */
+must_use bool table_detached(struct table *table, struct part ***parts, size_t *count, struct err *err);
+
+struct table_merge_info {  /* one row of system.merges */
+    struct part **sources; /* referenced */
+    size_t sources_count;
+    struct part_name name; /* of what it makes */
+    uint64_t elapsed_ns;
+    struct merge_progress progress;
+};
+/* The merges that run now; release with table_merges_free. */
+void table_merges(struct table *table, struct table_merge_info **merges, size_t *count);
+void table_merges_free(struct table_merge_info *merges, size_t count);
 
 struct table_stats {
     uint64_t rows, bytes, parts_active, parts_old, parts_partition_max, tokens;

@@ -16,10 +16,17 @@ enum { MERGE_MEMORY_MAX = 512 * 1024 * 1024, OPTIMIZE_PARTS_MAX = 100 };
 
 /* ---- choosing ---- */
 
+/* A merge from its choice to its end. */
 struct choice {
+    struct list node;      /* of the table's merges */
     struct part **sources; /* referenced and marked as merging */
     size_t count;
     const struct table_def *def;
+    struct part_name name; /* of what it makes */
+    uint64_t began_mono_ns;
+    struct merge_progress progress;
+    const struct ttl *ttl; /* where some row of the sources may be over its time */
+    bool for_ttl;          /* that is the reason for this merge */
 };
 
 static uint64_t age_ms(const struct part *part, int64_t now_wall_ns)
@@ -100,15 +107,47 @@ static bool pick_untouched(const struct table *t, const struct merge_candidate *
     return false;
 }
 
-static bool choose(struct table *t, struct str partition_id, bool all, struct choice *choice)
+/* A part with rows over their time, written before `before`: then it is a merge of its own. */
+static bool pick_expired(const struct table *t, const struct merge_candidate *list, int64_t before_wall_ns,
+                         struct merge_range *range)
+{
+    const struct table_def *def = t->def;
+    if (def->ttl == NULL || def->settings.ttl_only_drop_parts)
+        return false;
+    for (size_t i = 0; i < t->current->count; i++) {
+        const struct part *part = t->current->parts[i];
+        if (list[i].busy || part->created_wall_ns >= before_wall_ns ||
+            ttl_of_part(def->ttl, part, clock_wall_ns(t->env->clock)) == TTL_LIVE)
+            continue;
+        *range = (struct merge_range){ .from = i, .count = 1 };
+        return true;
+    }
+    return false;
+}
+
+/* Rows are looked at one by one only where the bounds of their part say that it may be worth it. */
+static const struct ttl *ttl_of_sources(const struct table *t, const struct choice *choice)
+{
+    const struct table_def *def = choice->def;
+    for (size_t i = 0; i < choice->count && def->ttl != NULL && !def->settings.ttl_only_drop_parts; i++)
+        if (ttl_of_part(def->ttl, choice->sources[i], clock_wall_ns(t->env->clock)) != TTL_LIVE)
+            return def->ttl;
+    return NULL;
+}
+
+/* before_wall_ns: of pick_expired. */
+static bool choose(struct table *t, struct str partition_id, bool all, int64_t before_wall_ns, struct choice *choice)
 {
     struct merge_range range;
     struct merge_limits limits = limits_of(t, table_def(t), all);
+    uint64_t began = clock_mono_ns(t->env->clock), random = rng_next(t->env->rng);
     mutex_lock(&t->lock);
     choice->def = t->def; /* now: no part can be of a newer schema */
     struct merge_candidate *list = candidates_of(t, partition_id);
     bool found = all ? merge_pick_any(list, t->current->count, &limits, &range) || pick_untouched(t, list, &range)
                      : merge_pick(list, t->current->count, &limits, &range);
+    choice->for_ttl = !found && pick_expired(t, list, before_wall_ns, &range);
+    found = found || choice->for_ttl;
     if (found) {
         choice->count = range.count;
         choice->sources = mem_alloc(range.count * sizeof(struct part *));
@@ -116,22 +155,69 @@ static bool choose(struct table *t, struct str partition_id, bool all, struct ch
             choice->sources[i] = part_ref(t->current->parts[range.from + i]);
             choice->sources[i]->merging = true;
         }
+        choice->name = merge_name(choice->sources, choice->count);
+        choice->name.random = random;
+        choice->began_mono_ns = began;
+        list_push_back(&t->merges, &choice->node);
     }
-    t->looked_at = found ? NULL : t->current;
+    t->nothing_to_merge = !found;
     mutex_unlock(&t->lock);
     free(list);
+    choice->ttl = found ? ttl_of_sources(t, choice) : NULL;
     return found;
 }
 
 static void choice_fini(struct table *t, struct choice *choice, bool unmark)
 {
     mutex_lock(&t->lock);
+    list_remove(&choice->node);
     for (size_t i = 0; i < choice->count && unmark; i++)
         choice->sources[i]->merging = false;
     mutex_unlock(&t->lock);
     for (size_t i = 0; i < choice->count; i++)
         part_unref(choice->sources[i]);
     free(choice->sources);
+}
+
+void table_merges(struct table *t, struct table_merge_info **merges, size_t *count)
+{
+    size_t cap = 0;
+    uint64_t now_ns = clock_mono_ns(t->env->clock);
+    *merges = NULL;
+    *count = 0;
+    mutex_lock(&t->lock);
+    LIST_EACH (node, &t->merges) {
+        const struct choice *choice = LIST_ENTRY(node, struct choice, node);
+        const struct merge_progress *p = &choice->progress;
+        if (*count == cap) {
+            cap = cap == 0 ? 4 : cap * 2;
+            *merges = mem_realloc(*merges, cap * sizeof **merges);
+        }
+        struct table_merge_info *info = &(*merges)[(*count)++];
+        *info = (struct table_merge_info){
+            .sources = mem_alloc(choice->count * sizeof(struct part *)),
+            .sources_count = choice->count,
+            .name = choice->name,
+            .elapsed_ns = now_ns > choice->began_mono_ns ? now_ns - choice->began_mono_ns : 0,
+            .progress = { .rows_read = __atomic_load_n(&p->rows_read, __ATOMIC_RELAXED),
+                          .bytes_read = __atomic_load_n(&p->bytes_read, __ATOMIC_RELAXED),
+                          .rows_written = __atomic_load_n(&p->rows_written, __ATOMIC_RELAXED),
+                          .bytes_written = __atomic_load_n(&p->bytes_written, __ATOMIC_RELAXED) },
+        };
+        for (size_t i = 0; i < choice->count; i++)
+            info->sources[i] = part_ref(choice->sources[i]);
+    }
+    mutex_unlock(&t->lock);
+}
+
+void table_merges_free(struct table_merge_info *merges, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < merges[i].sources_count; k++)
+            part_unref(merges[i].sources[k]);
+        free(merges[i].sources);
+    }
+    free(merges);
 }
 
 /* ---- merging ---- */
@@ -152,8 +238,29 @@ failed:
     return false;
 }
 
-static bool publish_merge(struct table *t, struct choice *choice, struct part_writer *writer, bool *unmark,
-                          struct err *err)
+static void note_merge(struct table *t, const struct choice *choice, const struct part *part, uint64_t rows,
+                       uint64_t expired)
+{
+    uint64_t took_ns = clock_mono_ns(t->env->clock) - choice->began_mono_ns;
+    struct part_log_row row = { .event = PART_EVENT_MERGE,
+                                .reason = choice->for_ttl ? PART_REASON_TTL : PART_REASON_NONE,
+                                .wall_ns = clock_wall_ns(t->env->clock),
+                                .duration_ms = took_ns / NS_PER_MS,
+                                .read_rows = rows };
+    part_log_add(t->env->part_log, choice->def, part, row);
+    metric_series_add(metric_series1(METRIC_PARTS_WRITTEN, STR("merge")), 1);
+    metric_add(METRIC_MERGE_ROWS, rows);
+    metric_observe(METRIC_MERGE_DURATION, (double)took_ns / (double)NS_PER_S);
+    if (expired > 0)
+        metric_series_add(metric_series1(METRIC_ROWS_REMOVED, str_of(part_reason_name(PART_REASON_TTL))), expired);
+    log_debug("merged: table=%s partition=%s parts=%zu rows=%llu expired=%llu bytes=%llu level=%u", t->full_name,
+              part->partition.id, choice->count, (unsigned long long)part->rows, (unsigned long long)expired,
+              (unsigned long long)part->bytes, part->name.level);
+}
+
+/* *part: what was published, referenced. */
+static bool publish_merge(struct table *t, struct choice *choice, struct part_writer *writer, struct part **out,
+                          bool *unmark, struct err *err)
 {
     struct part *part = NULL;
     struct synced_dir *dir = NULL;
@@ -167,9 +274,8 @@ static bool publish_merge(struct table *t, struct choice *choice, struct part_wr
         *unmark = take_back(t, writer, dir);
     } else {
         table_publish(t, &part, 1, choice->sources, choice->count, clock_mono_ns(t->env->clock) + 2);
-        log_debug("merged: table=%s partition=%s parts=%zu rows=%llu bytes=%llu level=%u", t->full_name,
-                  part->partition.id, choice->count, (unsigned long long)part->rows, (unsigned long long)part->bytes,
-                  part->name.level);
+        *out = part;
+        part = NULL;
     }
     part_unref(part);
     return ok;
@@ -179,28 +285,32 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
 {
     struct part_writer *writer = NULL;
     struct strbuf dir = table_path(t, choice->sources[0]->partition.dir, "");
-    uint64_t began = clock_mono_ns(t->env->clock), rows = 0;
+    struct part *part = NULL;
+    uint64_t rows = 0, expired = 0;
     struct merge_job job = { .fs = t->env->fs,
                              .rng = t->env->rng,
+                             .name = &choice->name,
                              .def = choice->def,
                              .dir = strbuf_cstr(&dir),
                              .sources = choice->sources,
                              .sources_count = choice->count,
                              .wall_ns = clock_wall_ns(t->env->clock),
+                             .spool_id = __atomic_load_n(&t->env->spool_id, __ATOMIC_RELAXED),
+                             .spool_floor = __atomic_load_n(&t->env->spool_floor, __ATOMIC_RELAXED),
+                             .ttl = choice->ttl,
                              .cancel_a = &t->env->cancel,
-                             .cancel_b = &t->merge_cancel };
+                             .cancel_b = &t->merge_cancel,
+                             .progress = &choice->progress };
     bool unmark = true;
-    bool ok = merge_run(&job, &writer, err) && publish_merge(t, choice, writer, &unmark, err);
+    bool ok = merge_run(&job, &writer, &expired, err) && publish_merge(t, choice, writer, &part, &unmark, err);
     for (size_t i = 0; i < choice->count; i++)
         rows += choice->sources[i]->rows;
+    if (ok)
+        note_merge(t, choice, part, rows, expired);
+    part_unref(part);
     part_writer_free(writer);
     strbuf_fini(&dir);
     choice_fini(t, choice, unmark);
-    if (ok) {
-        metric_series_add(metric_series1(METRIC_PARTS_WRITTEN, STR("merge")), 1);
-        metric_add(METRIC_MERGE_ROWS, rows);
-        metric_observe(METRIC_MERGE_DURATION, (double)(clock_mono_ns(t->env->clock) - began) / (double)NS_PER_S);
-    }
     struct str outcome = ok ? STR("ok") : err->code == ERR_ABORTED ? STR("cancelled") : STR("failed");
     metric_series_add(metric_series1(METRIC_MERGES, outcome), 1);
     return ok || err_wrap(err, "merge in %s", t->full_name);
@@ -227,7 +337,7 @@ bool table_merge_step(struct table *t, uint64_t now_ns, uint64_t *again_ns)
     uint64_t not_before = t->merge_at_mono_ns;
     mutex_unlock(&t->write);
     mutex_lock(&t->lock);
-    if (t->current == t->looked_at)
+    if (t->nothing_to_merge)
         not_before = MAX(not_before, t->look_again_ns);
     mutex_unlock(&t->lock);
     if (not_before > now_ns) {
@@ -239,7 +349,8 @@ bool table_merge_step(struct table *t, uint64_t now_ns, uint64_t *again_ns)
     mutex_lock(&t->lock);
     t->look_again_ns = *again_ns;
     mutex_unlock(&t->lock);
-    bool found = choose(t, STR_EMPTY, false, &choice), ok = false;
+    int64_t timeout_ns = (int64_t)(MIN(table_def(t)->settings.merge_with_ttl_timeout, INT32_MAX) * NS_PER_S);
+    bool found = choose(t, STR_EMPTY, false, clock_wall_ns(t->env->clock) - timeout_ns, &choice), ok = false;
     if (found) {
         ok = merge_chosen(t, &choice, &err);
         if (!ok && err.code != ERR_ABORTED)
@@ -282,11 +393,12 @@ static bool wait_for_merges(struct table *t)
 
 bool table_optimize(struct table *t, struct str partition_id, bool final, struct err *err)
 {
+    int64_t begun_wall_ns = clock_wall_ns(t->env->clock);
     for (;;) {
         struct choice choice = { 0 };
         if (!slot_begin(t, true))
             return err_set(err, ERR_TABLE_IS_DROPPED, "table %s is dropped", t->full_name);
-        bool found = choose(t, partition_id, true, &choice);
+        bool found = choose(t, partition_id, true, begun_wall_ns, &choice);
         bool ok = !found || merge_chosen(t, &choice, err);
         slot_end(t);
         if (!ok)
@@ -385,12 +497,23 @@ static void sync_dirs_of(struct table *t, struct part **parts, size_t count)
     }
 }
 
+/* Cut parts have been noted when they were. */
+static void note_unlinked(struct table *t, const struct part *part)
+{
+    struct part_log_row row = { .event = PART_EVENT_REMOVE,
+                                .reason = PART_REASON_MERGED,
+                                .wall_ns = clock_wall_ns(t->env->clock) };
+    if (part->removed_mono_ns != TABLE_PARTS_CUT_NS)
+        part_log_add(t->env->part_log, table_def(t), part, row);
+}
+
 static void remove_parts(struct table *t, struct part **parts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct err err = { 0 };
         if (fs_unlink(t->env->fs, parts[i]->path, &err) || err.code == ERR_FILE_DOESNT_EXIST) {
             CRASH_POINT("merge.removed");
+            note_unlinked(t, parts[i]);
             continue;
         }
         log_error("old part cannot be removed: path=%s error=%s", parts[i]->path, err.text);
@@ -440,6 +563,7 @@ uint64_t table_clean_step(struct table *t, uint64_t now_ns)
         log_info("directory can be synced again, inserts are taken: table=%s", t->full_name);
     if (!table_log_flushes(t, &err))
         log_error("tokens.log cannot be written: table=%s error=%s", t->full_name, err.text);
+    table_remove_useless(t);
     forget_files(t);
     size_t count = take_removable(t, now_ns, &parts);
     if (count > 0 && log_tokens(t, parts, count)) {
@@ -480,7 +604,7 @@ static void mark_old_cut(struct table *t, struct str partition_id)
     mutex_unlock(&t->lock);
 }
 
-bool table_cut(struct table *t, struct str partition_id, struct err *err)
+bool table_cut(struct table *t, struct str partition_id, enum part_reason reason, struct err *err)
 {
     struct part **parts = NULL;
     struct strbuf records = { 0 };
@@ -507,6 +631,8 @@ bool table_cut(struct table *t, struct str partition_id, struct err *err)
             t->cuts[t->cuts_count++] = cut;
             table_publish(t, NULL, 0, parts, count, TABLE_PARTS_CUT_NS);
             mark_old_cut(t, partition_id);
+            for (size_t i = 0; i < count; i++)
+                table_note_removal(t, parts[i], reason);
             if (partition == 0)
                 tokens_forget(t->tokens);
             else

@@ -10,6 +10,7 @@
 #include "base/strbuf.h"
 #include "base/sync.h"
 #include "storage/merge.h"
+#include "storage/part_log.h"
 #include "storage/part_write.h"
 #include "storage/table.h"
 #include "storage/tokens.h"
@@ -24,7 +25,9 @@ struct table_env {
     struct clock *clock;
     struct rng *rng;
     char *damaged_dir;
-    uint64_t damaged;       /* atomic: files set aside */
+    uint64_t spool_id, spool_floor; /* atomic: store_set_spool */
+    uint64_t damaged;               /* atomic: files set aside */
+    struct part_log *part_log;
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
 };
@@ -77,10 +80,10 @@ struct table {
     struct part **old; /* replaced by merges or cut off; the table's references */
     size_t old_count, old_cap;
     uint64_t block_next;
-    struct list flights, doubts;
-    int merge_cancel;                 /* atomic: an exclusive change waits for merges */
-    const struct part_set *looked_at; /* only compared: in this set no merge was worth it ... */
-    uint64_t look_again_ns;           /* ... and will not be before this */
+    struct list flights, doubts, merges; /* merges: struct choice of table_background.c */
+    int merge_cancel; /* atomic: how many reasons there are to stop merges: an exclusive change, SYSTEM STOP MERGES */
+    bool nothing_to_merge;  /* in the current set no merge was worth it ... */
+    uint64_t look_again_ns; /* ... and will not be before this */
 
     struct tokens *tokens;
     /* tokens.log, by whoever holds log_busy */
@@ -117,6 +120,7 @@ void table_commit_end(struct table *table);
  * that are the store's and the caller's; whoever has another may read. */
 void table_pin_parts(struct table *table, int own_refs);
 void table_set_def(struct table *table, struct table_def *def); /* ALTER */
+/* Running merges end at once, and no others begin, also not those of OPTIMIZE. */
 void table_stop_merges(struct table *table, bool stop);
 
 /* ---- directories ---- */
@@ -151,6 +155,32 @@ bool table_merge_step(struct table *table, uint64_t now_ns, uint64_t *again_ns);
 /* Merges of OPTIMIZE: until one part is left in each partition (final), or one merge each. partition_id empty: all. */
 must_use bool table_optimize(struct table *table, struct str partition_id, bool final, struct err *err);
 uint64_t table_clean_step(struct table *table, uint64_t now_ns);
+/* ---- removal of parts, in table_removal.c; within a commit and table_log_begin ---- */
+/* Keeps merges and others from the part, which is active; false where somebody else is at it. */
+bool table_claim_part(struct table *table, struct part *part);
+void table_release_part(struct table *table, struct part *part);
+/* Claimed parts leave the table for good; their identities stay known. After a failure they are as they were, claimed.
+ */
+must_use bool table_remove_parts(struct table *table, struct part *const *parts, size_t count, enum part_reason reason,
+                                 struct err *err);
+/* The same, which gives the claims back after a failure. */
+must_use bool table_remove_claimed(struct table *table, struct part *const *parts, size_t count,
+                                   enum part_reason reason, struct err *err);
+void table_remove_useless(struct table *table); /* expired whole, or without a row */
+/* For system.part_log, the metrics and the log. */
+void table_note_removal(struct table *table, const struct part *part, enum part_reason reason);
+/* ---- parts beside the table, in table_detach.c ---- */
+struct part_choice {
+    struct str name; /* of a partition, by value or id, or of one part, as system.parts has it */
+    bool all, by_id, one_part;
+};
+/* DROP and DETACH. One part that is not there is NO_SUCH_DATA_PART, a partition without parts is nothing to do. */
+must_use bool table_take_out(struct table *table, const struct part_choice *choice, bool detach, struct err *err);
+/* ATTACH: each part by itself; those before a failure are attached. */
+must_use bool table_attach(struct table *table, const struct part_choice *choice, struct err *err);
+/* Removes what a crash left of either; parts: all that are on disk. */
+must_use bool table_forget_detached(struct table *table, struct part *const *parts, size_t count, struct err *err);
+
 /* Cuts off all parts (partition_id empty) or those of a partition; only within an exclusive section. */
-must_use bool table_cut(struct table *table, struct str partition_id, struct err *err);
+must_use bool table_cut(struct table *table, struct str partition_id, enum part_reason reason, struct err *err);
 #endif

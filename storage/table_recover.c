@@ -4,7 +4,7 @@
  *   2  list the partitions; `_tmp_` goes, every *.parquet is opened, what does not open is damaged
  *   3  cut parts are no more; wider parts cover narrower ones; a flush that is not all there is no more
  *   4  write tokens.log anew: with it every removal that follows can be repeated
- *   5  set damaged files aside, remove what is no more, sync every directory
+ *   5  set damaged files aside, remove what is no more and what a DETACH or ATTACH left, sync every directory
  *
  * Nothing is removed before step 4 is on disk, and each step gives the same result when it is run again, so a crash
  * anywhere in here is harmless. */
@@ -69,13 +69,17 @@ static void note_complete(struct recovery *r, struct hash128 id)
     map_put(&r->flushes, flush_key(&id), r);
 }
 
-static void apply_cut(struct recovery *r, const struct tokens_log_record *record)
+static void forget_tokens(struct recovery *r, uint64_t partition)
 {
     size_t kept = 0;
     for (size_t i = 0; i < r->tokens_count; i++)
-        if (record->partition != 0 && r->tokens[i].partition != record->partition)
+        if (partition != 0 && r->tokens[i].partition != partition)
             r->tokens[kept++] = r->tokens[i];
     r->tokens_count = kept;
+}
+
+static void add_cut(struct recovery *r, const struct tokens_log_record *record)
+{
     r->cuts = mem_realloc(r->cuts, (r->cuts_count + 1) * sizeof *r->cuts);
     r->cuts[r->cuts_count++] = *record;
     r->last_block = MAX(r->last_block, record->block);
@@ -97,7 +101,11 @@ static void take_record(void *context, const struct tokens_log_record *record)
         note_complete(r, record->identity);
         break;
     case TOKENS_LOG_CUT:
-        apply_cut(r, record);
+        forget_tokens(r, record->partition);
+        add_cut(r, record);
+        break;
+    case TOKENS_LOG_GONE:
+        add_cut(r, record);
         break;
     }
 }
@@ -202,11 +210,28 @@ static bool list_partition(struct recovery *r, const char *dir, struct err *err)
     return ok;
 }
 
+/* What a rewrite of table.sql or tokens.log left behind. */
+static bool clear_own_dir(struct table *t, struct err *err)
+{
+    struct fs *fs = t->env->fs;
+    struct strbuf path = table_path(t, "_sluice", "");
+    struct fs_names names = { 0 };
+    bool ok = fs_list(fs, strbuf_cstr(&path), &names, err);
+    for (size_t i = 0; i < names.count && ok; i++) {
+        char file[PATH_BYTES];
+        if (str_starts(str_of(names.names[i]), STR("_tmp_")))
+            ok = path_join(file, strbuf_cstr(&path), "", names.names[i], err) && fs_unlink(fs, file, err);
+    }
+    fs_names_fini(&names);
+    strbuf_fini(&path);
+    return ok;
+}
+
 static bool list_table(struct recovery *r, struct err *err)
 {
     struct table *t = r->table;
     struct fs_names names = { 0 };
-    bool ok = fs_list(t->env->fs, t->dir, &names, err);
+    bool ok = clear_own_dir(t, err) && fs_list(t->env->fs, t->dir, &names, err);
     r->dirs = mem_zalloc(names.count * sizeof *r->dirs);
     for (size_t i = 0; i < names.count && ok; i++) {
         const char *name = names.names[i];
@@ -246,16 +271,19 @@ static int compare_found(const void *a, const void *b)
     return x->name.random < y->name.random ? -1 : x->name.random > y->name.random;
 }
 
+static bool is_cut(const struct part *part, const struct tokens_log_record *cut)
+{
+    uint64_t first = cut->kind == TOKENS_LOG_GONE ? cut->identity.lo : 0;
+    return (cut->partition == 0 || cut->partition == tokens_partition(part->partition.dir)) &&
+           part->name.first >= first && part->name.last <= cut->block;
+}
+
 static void mark_cuts(struct recovery *r)
 {
-    for (size_t i = 0; i < r->parts_count; i++) {
-        struct found *found = &r->parts[i];
-        uint64_t partition = tokens_partition(found->part->partition.dir);
+    for (size_t i = 0; i < r->parts_count; i++)
         for (size_t c = 0; c < r->cuts_count; c++)
-            if ((r->cuts[c].partition == 0 || r->cuts[c].partition == partition) &&
-                found->part->name.last <= r->cuts[c].block)
-                found->fate = FATE_CUT;
-    }
+            if (is_cut(r->parts[i].part, &r->cuts[c]))
+                r->parts[i].fate = FATE_CUT;
 }
 
 /* A part with sources still there has its every byte checked before they may go. */
@@ -452,6 +480,18 @@ static bool remove_dead(struct recovery *r, struct err *err)
     return true;
 }
 
+static bool forget_detached(struct recovery *r, struct err *err)
+{
+    struct part **parts = mem_alloc(r->parts_count * sizeof *parts);
+    size_t count = 0;
+    for (size_t i = 0; i < r->parts_count; i++)
+        if (r->parts[i].fate == FATE_ACTIVE || r->parts[i].fate == FATE_COVERED)
+            parts[count++] = r->parts[i].part;
+    bool ok = table_forget_detached(r->table, parts, count, err);
+    free(parts);
+    return ok;
+}
+
 /* Every directory is synced: what is seen now may be in the cache only, and is about to be relied on. One without any
  * part goes. */
 static bool sync_dirs(struct recovery *r, struct err *err)
@@ -504,7 +544,8 @@ bool table_recover(struct table *t, struct err *err)
         mark_incomplete(&r);
         adopt_parts(&r);
         t->block_next = r.last_block + 1;
-        ok = write_log(&r, err) && set_damaged_aside(&r, err) && remove_dead(&r, err) && sync_dirs(&r, err);
+        ok = write_log(&r, err) && set_damaged_aside(&r, err) && remove_dead(&r, err) && forget_detached(&r, err) &&
+             sync_dirs(&r, err);
     }
     if (ok && t->old_count == 0)
         t->cuts_count = 0; /* their files are gone, durably */

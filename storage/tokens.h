@@ -61,7 +61,10 @@ enum tokens_log_kind {
     TOKENS_LOG_TOKEN = 1,   /* identity, wall_ns, partition */
     TOKENS_LOG_CONTENT = 2, /* the same for a content hash */
     TOKENS_LOG_FLUSH = 3,   /* identity is a flush that is complete, whatever is found of it later */
-    TOKENS_LOG_CUT = 4      /* parts of `partition` (0: of all) whose last block is at most `block` are no more */
+    TOKENS_LOG_CUT = 4,     /* parts of `partition` (0: of all) whose last block is at most `block` are no more, and
+                               what stands before it of their identities is forgotten */
+    TOKENS_LOG_GONE = 5     /* parts of `partition` with blocks from identity.lo to `block` are no more; their
+                               identities stay */
 };
 enum { TOKENS_LOG_HEADER_BYTES = 16, TOKENS_LOG_RECORD_BYTES = 48 };
 struct tokens_log_record {

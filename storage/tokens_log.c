@@ -51,7 +51,7 @@ static bool read_record(const char *bytes, struct tokens_log_record *record)
     if (get(bytes, 4) != crc32c(0, str_make(bytes + 4, TOKENS_LOG_RECORD_BYTES - 4)))
         return false;
     uint64_t kind = get(bytes + 4, 4);
-    if (kind < TOKENS_LOG_TOKEN || kind > TOKENS_LOG_CUT)
+    if (kind < TOKENS_LOG_TOKEN || kind > TOKENS_LOG_GONE)
         return false;
     record->kind = (enum tokens_log_kind)kind;
     record->identity = (struct hash128){ .lo = get(bytes + 8, 8), .hi = get(bytes + 16, 8) };

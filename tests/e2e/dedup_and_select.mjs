@@ -76,6 +76,7 @@ await test(d, {
     await insert('latest', '{"k":1,"v":7}')
     equal(await d.rows('SELECT k, v FROM latest ORDER BY ALL'), [[1, 7], [1, 9], [2, 1]], 'each insert by itself')
     equal(await d.rows('SELECT k, v FROM latest FINAL ORDER BY ALL'), [[1, 9], [2, 1]], 'FINAL')
+    await d.sql('SYSTEM START MERGES latest')
     await d.sql('OPTIMIZE TABLE latest FINAL')
     equal(await d.rows('SELECT k, v FROM latest ORDER BY ALL'), [[1, 9], [2, 1]], 'merged')
     await d.restart()

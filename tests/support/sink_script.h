@@ -13,6 +13,7 @@ struct sink_script {
     pthread_mutex_t lock;
     unsigned fail_times; /* so many writes fail as a whole, */
     enum err_code fail_code;
+    unsigned fail_after;  /* inserts that are decided before that */
     unsigned fail_every;  /* and so does every n-th one; 0: none */
     const char *bad_text; /* an insert whose body holds this is rejected */
     enum err_code bad_code;

@@ -204,6 +204,31 @@ static void what_passes_is_tried_again_with_the_same_batch(void **state)
     check_idle(f);
 }
 
+static void what_is_decided_stays_decided_when_the_rest_is_tried_again(void **state)
+{
+    struct fixture *f = *state;
+    f->script.fail_times = 1;
+    f->script.fail_code = ERR_NETWORK_ERROR;
+    f->script.fail_after = 1;
+    put(f, "a", true);
+    put(f, "b", true);
+    run_for(f, 1000);
+    assert_int_equal(f->script.writes, 2);
+    assert_int_equal(sink_script_stored(&f->script, "a"), 1);
+    assert_int_equal(sink_script_stored(&f->script, "b"), 1);
+    check_told(
+        f, "log a stored 0 letter=0\ndone a stored 0 letter=0\nlog b stored 0 letter=0\ndone b stored 0 letter=0\n");
+    f->script.fail_times = 1000;
+    f->script.fail_code = ERR_LOGICAL_ERROR;
+    put(f, "c", true);
+    put(f, "d", true);
+    run_for(f, 1000);
+    check_told(
+        f,
+        "log c stored 0 letter=0\ndone c stored 0 letter=0\nlog d rejected 49 letter=0\ndone d rejected 49 letter=0\n");
+    check_idle(f);
+}
+
 static void attempts_run_out_into_errors_and_letters(void **state)
 {
     struct fixture *f = *state;
@@ -577,6 +602,7 @@ int main(void)
         TEST(a_batch_is_written_when_due_and_everyone_is_told),
         TEST(a_bad_insert_fails_alone),
         TEST(what_passes_is_tried_again_with_the_same_batch),
+        TEST(what_is_decided_stays_decided_when_the_rest_is_tried_again),
         TEST(attempts_run_out_into_errors_and_letters),
         TEST(pauses_double_with_full_jitter_up_to_the_longest),
         TEST(a_refused_batch_is_refused_as_a_whole_at_once),

@@ -223,6 +223,31 @@ static void an_attempt_is_noted_and_the_rest_stays(void **state)
     free((void *)(uintptr_t)large.data);
 }
 
+static void take_body_and_token(void *context, struct letter *letter)
+{
+    letter->body = *(struct str *)context;
+    letter->token = STR("another");
+}
+
+static void a_letter_is_edited_and_the_rest_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct str bodies[] = { STR("{\"a\":2}\n"), noise(5000, 2), STR_EMPTY };
+    struct letter sent = sample_letter(STR("{\"a\":1}\n")), got;
+    struct err err = { 0 };
+    uint64_t id = add(f, sent);
+    for (size_t i = 0; i < ARRAY_COUNT(bodies); i++) {
+        assert_true(dlq_change(f->dlq, id, take_body_and_token, &bodies[i], &err));
+        assert_true(dlq_get(f->dlq, id, f->arena, &got, &err));
+        assert_true(str_eq(got.body, bodies[i]) && got.body_bytes == bodies[i].len);
+        assert_true(str_is(got.token, "another") && str_eq(got.table, sent.table) && str_eq(got.reason, sent.reason));
+        assert_int_equal(got.attempts, sent.attempts);
+    }
+    assert_false(dlq_change(f->dlq, id + 1, take_body_and_token, &bodies[0], &err));
+    assert_int_equal(err.code, ERR_FILE_DOESNT_EXIST);
+    free((void *)(uintptr_t)bodies[1].data);
+}
+
 static void a_full_keeper_refuses_and_takes_again_after_a_drop(void **state)
 {
     struct fixture *f = *state;
@@ -329,6 +354,7 @@ int main(void)
         cmocka_unit_test(rare_causes_share_the_last_place),
         BOTH(what_is_dropped_is_gone),
         BOTH(an_attempt_is_noted_and_the_rest_stays),
+        BOTH(a_letter_is_edited_and_the_rest_stays),
         BOTH(a_full_keeper_refuses_and_takes_again_after_a_drop),
         BOTH(many_are_added_as_far_as_they_fit),
         BOTH(threads_do_not_lose_letters),

@@ -364,6 +364,31 @@ static void the_oldest_go_where_that_is_wanted(void **state)
     free((void *)(uintptr_t)huge.data);
 }
 
+static void take_body(void *context, struct letter *letter)
+{
+    letter->body = *(struct str *)context;
+}
+
+static void an_edited_letter_needs_room_for_what_it_grew_by(void **state)
+{
+    struct fixture *f = *state;
+    struct str small = noise(90000, 5), large = noise(200000, 6);
+    struct letter got;
+    struct err err = { 0 };
+    f->options.bytes_max = 100000;
+    open_again(f);
+    uint64_t id = add(f, sample_letter(small));
+    assert_false(dlq_change(f->dlq, id, take_body, &large, &err));
+    assert_int_equal(err.code, ERR_NOT_ENOUGH_SPACE);
+    assert_true(dlq_get(f->dlq, id, f->arena, &got, &err));
+    assert_true(str_eq(got.body, small));
+    struct str other = str_from(small, 1);
+    assert_true(dlq_change(f->dlq, id, take_body, &other, &err)); /* two of its size would not fit */
+    assert_int_equal(files_in(f->dlq_dir, ".letter"), 1);
+    free((void *)(uintptr_t)small.data);
+    free((void *)(uintptr_t)large.data);
+}
+
 static void the_number_of_letters_is_capped(void **state)
 {
     struct fixture *f = *state;
@@ -623,6 +648,7 @@ int main(void)
         TEST(an_environment_that_is_cut_off_is_set_aside),
         TEST(the_marker_of_a_crash_costs_nothing_when_all_is_well),
         TEST(the_oldest_go_where_that_is_wanted),
+        TEST(an_edited_letter_needs_room_for_what_it_grew_by),
         TEST(the_number_of_letters_is_capped),
         TEST(old_letters_go_and_young_ones_stay),
         TEST(what_was_acknowledged_survives_kill_9),

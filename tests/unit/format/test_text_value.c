@@ -22,6 +22,7 @@ static const char *const types[] = {
     "Int64",
     "Int128",
     "Int256",
+    "BFloat16",
     "Float32",
     "Float64",
     "Bool",
@@ -29,6 +30,8 @@ static const char *const types[] = {
     "FixedString(5)",
     "Date",
     "Date32",
+    "Time",
+    "Time64(4)",
     "DateTime",
     "DateTime64(3)",
     "DateTime64(9)",
@@ -62,7 +65,8 @@ static bool loses(const struct type *type, enum text_style style, const struct c
     /* TSVRaw cannot hold tabs and line ends; a JSON body that quotes no denormals has null for them. */
     if (style == TEXT_RAW)
         return type->kind != TYPE_UINT64 && type->kind != TYPE_UUID && type->kind != TYPE_DATE;
-    if (type->kind == TYPE_DATE32 || type->kind == TYPE_DATETIME64 || type->kind == TYPE_DATETIME)
+    if (type->kind == TYPE_DATE32 || type->kind == TYPE_DATETIME64 || type->kind == TYPE_DATETIME ||
+        type->kind == TYPE_TIME || type->kind == TYPE_TIME64)
         return true; /* the wild ones lie outside of what text can say; test_text_date has those that do not */
     if (style == TEXT_CSV && (type->kind == TYPE_STRING || type->kind == TYPE_TUPLE))
         return type->kind == TYPE_TUPLE;
@@ -107,6 +111,56 @@ static void what_is_printed_reads_back(void **state)
     schema_unref(schema);
 }
 
+/* Asked of the engine. */
+static void values_print_as_the_engine_prints_them(void **state)
+{
+    static const struct {
+        const char *type, *text;
+        enum text_style style;
+        const char *printed;
+    } cases[] = {
+        { "Time", "1", TEXT_PLAIN, "00:00:01" },
+        { "Time", "1:02", TEXT_PLAIN, "00:01:02" },
+        { "Time", "-1:02:03", TEXT_PLAIN, "-01:02:03" },
+        { "Time", "10:11:60", TEXT_PLAIN, "10:12:00" },
+        { "Time", "999:99:99", TEXT_PLAIN, "999:59:59" },
+        { "Time", "-0", TEXT_PLAIN, "00:00:00" },
+        { "Time", "-3600", TEXT_JSON, "-01:00:00" },
+        { "Time", "3600000", TEXT_JSON, "999:59:59" },
+        { "Time", "99999999999", TEXT_JSON, "999:59:59" },
+        { "Time", "9223372036854775807", TEXT_JSON, "-00:00:01" },
+        { "Time64(3)", "12", TEXT_PLAIN, "00:00:12.000" },
+        { "Time64(3)", "-0.5", TEXT_PLAIN, "-00:00:00.500" },
+        { "Time64(3)", "1:02.", TEXT_PLAIN, "00:01:02.000" },
+        { "Time64(9)", "100:00:00.1234567891", TEXT_PLAIN, "100:00:00.123456789" },
+        { "Time64(0)", "10:11:12.9", TEXT_PLAIN, "10:11:12" },
+        { "Time64(3)", "12", TEXT_JSON, "00:00:00.012" },
+        { "Time64(3)", "-9223372036854775808", TEXT_JSON, "-999:59:59.808" },
+        { "BFloat16", "0.1", TEXT_PLAIN, "0.099609375" }, /* cut, not rounded */
+        { "BFloat16", "-1e39", TEXT_PLAIN, "-inf" },
+        { "BFloat16", "1e-45", TEXT_PLAIN, "0" },
+        { "BFloat16", "123456789", TEXT_JSON, "123207680" },
+        { "BFloat16", "\"nan\"", TEXT_JSON, "nan" },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        const char *names[] = { cases[i].type };
+        struct schema *schema = random_schema(names, 1);
+        struct strbuf text = { 0 };
+        struct column c;
+        struct err err = { 0 };
+        column_init(&c, schema->columns[0].type);
+        if (!text_value_parse(guarded(cases[i].text), cases[i].style, format_settings_default(), &c, &err))
+            fail_msg("%s: %s: %s", cases[i].type, cases[i].text, err.text);
+        text_value_print(&c, 0, TEXT_PLAIN, format_settings_default(), &text);
+        if (!str_is(strbuf_view(&text), cases[i].printed))
+            fail_msg("%s: %s: %s", cases[i].type, cases[i].text, strbuf_cstr(&text));
+        strbuf_fini(&text);
+        column_fini(&c);
+        schema_unref(schema);
+    }
+}
+
 static void a_value_that_fails_leaves_the_column_as_it_was(void **state)
 {
     static const struct {
@@ -125,6 +179,16 @@ static void a_value_that_fails_leaves_the_column_as_it_was(void **state)
         { "IPv6", "1::2::3", TEXT_PLAIN, 676 },
         { "Bool", "maybe", TEXT_ESCAPED, 467 },
         { "Date", "hello", TEXT_PLAIN, 38 },
+        { "Time", "+1:00:00", TEXT_PLAIN, 41 },
+        { "Time", "10:11:1", TEXT_PLAIN, 632 },
+        { "Time", "1000:00:00", TEXT_PLAIN, 632 },
+        { "Time64(3)", "1:02:03.5x", TEXT_PLAIN, 632 },
+        { "Time64(3)", "-", TEXT_JSON, 72 },
+        { "Float64", "++1", TEXT_PLAIN, 72 },
+        { "Float64", "1.2.3", TEXT_PLAIN, 632 },
+        { "Float64", "infinit", TEXT_PLAIN, 632 },
+        { "Float64", "1.2.3", TEXT_JSON, 72 },
+        { "Nullable(Float64)", "NULL", TEXT_RAW, 72 },
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
@@ -190,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_printed_reads_back),
+        cmocka_unit_test(values_print_as_the_engine_prints_them),
         cmocka_unit_test(a_value_that_fails_leaves_the_column_as_it_was),
         cmocka_unit_test(brackets_nest_only_so_deep),
         cmocka_unit_test(json_strings_are_escaped_as_the_engine_does),

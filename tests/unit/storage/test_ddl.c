@@ -32,6 +32,13 @@ static void tables_print_as_the_engine_prints_them(void **state)
           "CREATE TABLE default.t\n(\n    `a` Int32,\n    `n.x` Array(Int32),\n    `n.y` Array(String),\n    `m` "
           "Map(String, Array(Int32)),\n    INDEX i a TYPE minmax GRANULARITY 2\n)\nENGINE = MergeTree\nORDER BY "
           "tuple()\nSETTINGS index_granularity = 8192" },
+        { "CREATE TABLE t (a Tuple(UInt8, String), c Array(Tuple(x UInt8, y Tuple(z String, w Array(UInt8)))), d "
+          "Map(String, Tuple(x UInt8))) ORDER BY tuple()",
+          "CREATE TABLE default.t\n(\n    `a` Tuple(\n        UInt8,\n        String),\n    `c` Array(Tuple(\n        "
+          "x "
+          "UInt8,\n        y Tuple(\n            z String,\n            w Array(UInt8)))),\n    `d` Map(String, "
+          "Tuple(x "
+          "UInt8))\n)\nENGINE = MergeTree\nORDER BY tuple()\nSETTINGS index_granularity = 8192" },
         { "CREATE TABLE t (a Int32 NOT NULL, b Int32 NULL, c DEFAULT 5, d DEFAULT now(), id UUID DEFAULT "
           "generateUUIDv4(), z INT UNSIGNED, v VARCHAR(20)) PRIMARY KEY a",
           "CREATE TABLE default.t\n(\n    `a` Int32,\n    `b` Nullable(Int32),\n    `c` UInt8 DEFAULT 5,\n    `d` "
@@ -293,10 +300,17 @@ static void alter_says_what_it_cannot_do(void **state)
     } cases[] = {
         { "ALTER TABLE t ADD COLUMN a Int8", ERR_DUPLICATE_COLUMN },
         { "ALTER TABLE t ADD COLUMN IF NOT EXISTS a Int8", ERR_OK },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE bloom_filter(0.01) GRANULARITY 4", ERR_OK },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE bloom_filter, ADD INDEX i1 a TYPE minmax", ERR_ILLEGAL_COLUMN },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE minmax, ADD INDEX IF NOT EXISTS i1 a TYPE minmax FIRST", ERR_OK },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE bloom_filter(1.5)", ERR_BAD_ARGUMENTS },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE minmax, DROP INDEX i1", ERR_OK },
+        { "ALTER TABLE t DROP INDEX i1", ERR_BAD_ARGUMENTS },
+        { "ALTER TABLE t DROP INDEX IF EXISTS i1", ERR_OK },
         { "ALTER TABLE t ADD COLUMN c Int8 AFTER zz", ERR_NO_SUCH_COLUMN_IN_TABLE },
         { "ALTER TABLE t ADD COLUMN c Nested(x Int8, y Int8) AFTER a, COMMENT COLUMN a 'hello'", ERR_OK },
         { "ALTER TABLE t COMMENT COLUMN nope 'x'", ERR_NOT_FOUND_COLUMN_IN_BLOCK },
-        { "ALTER TABLE t DROP COLUMN a", ERR_NOT_IMPLEMENTED },
+        { "ALTER TABLE t DROP COLUMN a", ERR_ALTER_OF_COLUMN_IS_FORBIDDEN },
         { "ALTER TABLE t MODIFY COLUMN a String", ERR_NOT_IMPLEMENTED },
         { "ALTER TABLE t MODIFY SETTING foo = 1", ERR_UNKNOWN_SETTING },
         { "ALTER TABLE t MODIFY SETTING old_parts_lifetime = 1", ERR_OK },

@@ -63,7 +63,10 @@ static struct part_meta sample(void)
                               .flush_id = { 6, 7 },
                               .flush_index = 2,
                               .flush_count = 3,
-                              .tokens_count = 2 };
+                              .tokens_count = 2,
+                              .spool_id = 0xfedcba9876543210 };
+    ranges_add(&meta.spooled, 5, 9);
+    ranges_add(&meta.spooled, 20, 20);
     meta.partition = (struct partition_key){ .id = "id",
                                              .text = mem_strdup("quote\" \\ \n tab\t \xff"),
                                              .dir = mem_strdup("a=b%20c") };
@@ -81,7 +84,8 @@ static void metadata_reads_back(void **state)
     struct err err = { 0 };
     part_meta_print(&meta, &text);
     if (!part_meta_parse(guarded_str(strbuf_view(&text.part)), guarded_str(strbuf_view(&text.flush)),
-                         guarded_str(strbuf_view(&text.tokens)), guarded_str(strbuf_view(&text.contents)), &back, &err))
+                         guarded_str(strbuf_view(&text.tokens)), guarded_str(strbuf_view(&text.contents)),
+                         guarded_str(strbuf_view(&text.spool)), &back, &err))
         fail_msg("%s: %s", err.text, strbuf_cstr(&text.part));
     assert_string_equal(back.partition.text, meta.partition.text);
     assert_string_equal(back.partition.dir, meta.partition.dir);
@@ -92,10 +96,15 @@ static void metadata_reads_back(void **state)
     assert_int_equal(back.tokens_count, 2);
     assert_int_equal(back.tokens[1].kind, DEDUP_CONTENT);
     assert_int_equal(back.tokens[1].identity.hi, 13);
+    assert_true(back.spool_id == meta.spool_id && back.spooled.count == 2);
+    assert_memory_equal(back.spooled.items, meta.spooled.items, 2 * sizeof(struct range));
     part_meta_fini(&back);
     for (size_t len = 0; len < text.part.len; len++) /* no prefix passes for the whole */
-        assert_false(
-            part_meta_parse(guarded_str(str_make(text.part.data, len)), STR_EMPTY, STR_EMPTY, STR_EMPTY, &back, &err));
+        assert_false(part_meta_parse(guarded_str(str_make(text.part.data, len)), STR_EMPTY, STR_EMPTY, STR_EMPTY,
+                                     STR_EMPTY, &back, &err));
+    for (size_t len = 1; len < text.spool.len; len++)
+        assert_false(part_meta_parse(guarded_str(strbuf_view(&text.part)), STR_EMPTY, STR_EMPTY, STR_EMPTY,
+                                     guarded_str(str_make(text.spool.data, len)), &back, &err));
     part_meta_text_fini(&text);
     part_meta_fini(&meta);
 }
@@ -213,10 +222,31 @@ static void sets_are_ordered_and_find_partitions(void **state)
     assert_int_equal(count, 1);
     part_set_partition(set, STR("11"), &from, &count);
     assert_int_equal(count, 0);
-    struct part_set *less = part_set_change(set, NULL, 0, &set->parts[2], 1);
-    assert_int_equal(less->count, 3);
-    assert_int_equal(less->rows, 3);
-    part_set_unref(less);
+    part_set_unref(set);
+    table_unref(t);
+}
+
+static void a_set_changes_for_nobody_who_has_it(void **state)
+{
+    struct files *files = *state;
+    struct fixture *f = &files->f;
+    ddl(f, "CREATE TABLE u (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k");
+    struct table *t = find_table(f, "u");
+    insert(t, (struct row[]){ { 1, 1, "a" }, { 2, 1, "a" }, { 3, 1, "a" } }, 3, "");
+    struct part_set *set = table_snapshot(t);
+    struct part *middle = set->parts[1];
+    struct part_set *less = part_set_change(part_set_ref(set), NULL, 0, &middle, 1);
+    assert_ptr_not_equal(less, set);
+    assert_int_equal(less->count, 2);
+    assert_int_equal(less->rows, 2);
+    assert_int_equal(less->bytes, set->bytes - middle->bytes);
+    assert_int_equal(set->count, 3);
+    struct part_set *again = part_set_change(less, &middle, 1, NULL, 0);
+    assert_ptr_equal(again, less); /* nobody else has it: no copy */
+    assert_int_equal(again->count, 3);
+    assert_int_equal(again->rows, 3);
+    assert_ptr_equal(again->parts[1], middle);
+    part_set_unref(again);
     part_set_unref(set);
     table_unref(t);
 }
@@ -231,6 +261,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_part_under_another_name_is_corrupt, setup, teardown),
         cmocka_unit_test_setup_teardown(every_flipped_byte_is_found_or_does_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(sets_are_ordered_and_find_partitions, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_set_changes_for_nobody_who_has_it, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -307,7 +307,7 @@ static void a_summing_table_may_end_without_rows(void **state)
     fixture_reopen(f);
     t = find_table(f, "t");
     assert_rows(t, "");
-    assert_parts(t, "all:1-2-1");
+    assert_parts(t, ""); /* and what it hid is gone with it */
     assert_true(insert(t, (struct row[]){ { 5, 1, "a" }, { 1, 1, "b" } }, 2, "six").duplicate);
     insert(t, (struct row[]){ { 1, 1, "z" } }, 1, "");
     ddl(f, "OPTIMIZE TABLE t");
@@ -436,6 +436,105 @@ static void merges_stay_below_numbers_in_flight(void **state)
     table_unref(t);
 }
 
+static void a_merge_that_does_not_give_back_its_sources_rows_is_no_part(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 1, "a" }, { 1, 3, "c" } }, 2, "");
+    insert(t, (struct row[]){ { 1, 2, "b" } }, 1, "");
+    struct part_set *set = table_snapshot(t);
+    struct part *part = set->parts[0];
+    part->row_hash_sum.lo ^= 1; /* as if reading or merging had changed a bit of a row */
+    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_LOGICAL_ERROR);
+    part->row_hash_sum.lo ^= 1;
+    part->rows++; /* as if a row were lost */
+    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_CORRUPTED_DATA);
+    part->rows--;
+    assert_parts(t, "all:1-1-0 all:2-2-0");
+    ddl(f, "ALTER TABLE t ADD COLUMN x Int32 DEFAULT 5 FIRST"); /* now the rows read are hashed */
+    part->row_hash_sum.lo ^= 1;
+    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_CORRUPTED_DATA);
+    part->row_hash_sum.lo ^= 1;
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_rows(t, "1:1:a 1:2:b 1:3:c");
+    assert_parts(t, "all:1-2-1");
+    part_set_unref(set);
+    table_unref(t);
+}
+
+static void stopped_merges_stop_optimize_too(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 1, "a" } }, 1, "");
+    ddl(f, "SYSTEM STOP MERGES t");
+    ddl(f, "OPTIMIZE TABLE t FINAL"); /* nothing to merge: as the engine does */
+    insert(t, (struct row[]){ { 1, 2, "b" } }, 1, "");
+    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t"), ERR_ABORTED);
+    ddl(f, "SYSTEM STOP MERGES"); /* twice is once */
+    ddl(f, "ALTER TABLE t ADD COLUMN x Int32");
+    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_ABORTED);
+    assert_parts(t, "all:1-1-0 all:2-2-0");
+    table_unref(t);
+    ddl(f, "RENAME TABLE t TO u");
+    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE u FINAL"), ERR_ABORTED);
+    ddl(f, "SYSTEM START MERGES u");
+    ddl(f, "OPTIMIZE TABLE u FINAL");
+    t = find_table(f, "u");
+    assert_parts(t, "all:1-2-1");
+    table_unref(t);
+}
+
+/* Chance that looks at the running merges whenever it is asked: here for a default of rows being merged. */
+static struct {
+    struct table *table;
+    uint64_t (*next)(struct rng *rng);
+    uint64_t seen, rows_read;
+} looking;
+
+static uint64_t looking_next(struct rng *rng)
+{
+    struct table_merge_info *merges = NULL;
+    size_t count = 0;
+    table_merges(looking.table, &merges, &count);
+    for (size_t i = 0; i < count; i++) {
+        assert_int_equal(merges[i].sources_count, 2);
+        assert_int_equal(merges[i].sources[1]->name.first, 2);
+        assert_int_equal(merges[i].name.last, 2);
+        assert_int_equal(merges[i].name.level, 1);
+        assert_int_equal(merges[i].progress.rows_written, 0);
+        looking.rows_read = merges[i].progress.rows_read;
+        looking.seen++;
+    }
+    table_merges_free(merges, count);
+    return looking.next(rng);
+}
+
+static void a_running_merge_is_shown_with_its_progress(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    looking.table = find_table(f, "t");
+    looking.next = f->rng.rng.next;
+    f->rng.rng.next = looking_next;
+    insert(looking.table, (struct row[]){ { 1, 1, "a" }, { 1, 2, "b" } }, 2, "");
+    insert(looking.table, (struct row[]){ { 1, 3, "c" } }, 1, "");
+    assert_int_equal(looking.seen, 0);
+    ddl(f, "ALTER TABLE t ADD COLUMN u UUID DEFAULT generateUUIDv4()");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_true(looking.seen > 0);
+    assert_int_equal(looking.rows_read, 2); /* at the second part's row */
+    struct table_merge_info *merges = NULL;
+    size_t count = 1;
+    table_merges(looking.table, &merges, &count);
+    assert_int_equal(count, 0);
+    table_merges_free(merges, count);
+    f->rng.rng.next = looking.next;
+    table_unref(looking.table);
+}
+
 static void too_many_parts_delay_and_then_refuse(void **state)
 {
     struct fixture *f = *state;
@@ -512,6 +611,9 @@ int main(void)
         T(added_columns_have_defaults_in_old_parts_after_a_merge),
         T(truncate_and_drop_partition_stay_done),
         T(merges_stay_below_numbers_in_flight),
+        T(a_merge_that_does_not_give_back_its_sources_rows_is_no_part),
+        T(stopped_merges_stop_optimize_too),
+        T(a_running_merge_is_shown_with_its_progress),
         T(too_many_parts_delay_and_then_refuse),
         T(a_failed_sync_is_written_anew_and_never_trusted),
     };

@@ -1,0 +1,162 @@
+/* store_rows.c: what the store itself costs, in one process and one thread, by the libraries of the daemon.
+ *
+ *   store_rows merge  --rows FILE [--parts 20] [--part-rows 50000] [--dir DIR]
+ *   store_rows growth --rows FILE [--parts 10000] [--part-rows 10] [--dir DIR]
+ *
+ * merge: makes the parts, then OPTIMIZE TABLE m FINAL: {"rows", "cpu_seconds", "wall_seconds", "source_bytes", "bytes",
+ * "peak_bytes"}, where peak_bytes is by how much the resident set grew at most during the merge.
+ * growth: inserts until there are that many live parts; {"inserts": [{"parts", "cpu_us"}...], ...}, the CPU time of an
+ * insert at 10, 100, ... live parts; then the store is closed and opened: {"start_wall_seconds", "start_cpu_seconds"}.
+ *
+ * The scratch directory is removed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "bench/rows_table.h"
+
+enum { GROWTH_INSERTS = 100 }; /* measured at each number of parts */
+
+static struct options {
+    const char *rows, *dir;
+    uint64_t parts, part_rows;
+    bool merge;
+} options = { .dir = "/tmp" };
+
+static struct bench_lines lines;
+
+static struct bench_cost insert_part(struct bench_table *t)
+{
+    struct bench_cost cost = { 0 };
+    struct block block;
+    size_t count = (size_t)options.part_rows, first = bench_lines_take(&lines, count);
+    struct table_member member = { .rows = count };
+    struct rows_memory *memory = rows_memory_new();
+    struct bench_cost from = bench_now();
+    bench_block_init(&block, t->schema);
+    bench_parse(t, memory, &block, bench_lines_at(&lines, first, count));
+    bench_insert(t, &block, &member, 1);
+    block_fini(&block);
+    bench_add_since(&cost, from);
+    rows_memory_free(memory);
+    return cost;
+}
+
+static struct table_stats stats_of(struct bench_table *t)
+{
+    struct table_stats stats;
+    table_get_stats(t->table, &stats);
+    return stats;
+}
+
+static uint64_t peak_bytes(void)
+{
+    struct rusage usage;
+    must(getrusage(RUSAGE_SELF, &usage) == 0);
+    return (uint64_t)usage.ru_maxrss * 1024;
+}
+
+static void measure_merge(const char *dir)
+{
+    struct bench_table t;
+    struct bench_cost cost = { 0 };
+    bench_table_open(&t, fs_posix(), dir, "");
+    for (uint64_t i = 0; i < options.parts; i++)
+        insert_part(&t);
+    struct table_stats before = stats_of(&t);
+    uint64_t peak = peak_bytes();
+    struct bench_cost from = bench_now();
+    bench_ddl(&t, "OPTIMIZE TABLE m FINAL");
+    bench_add_since(&cost, from);
+    struct table_stats after = stats_of(&t);
+    must(after.parts_active == 1 && after.rows == before.rows);
+    printf("{\"rows\":%llu,\"cpu_seconds\":%.6f,\"wall_seconds\":%.6f,\"source_bytes\":%llu,\"bytes\":%llu,"
+           "\"peak_bytes\":%llu}\n",
+           (unsigned long long)after.rows, (double)cost.cpu_ns / 1e9, (double)cost.wall_ns / 1e9,
+           (unsigned long long)before.bytes, (unsigned long long)after.bytes,
+           (unsigned long long)(peak_bytes() - peak));
+    bench_table_close(&t);
+}
+
+static void measure_growth(const char *dir)
+{
+    struct bench_table t;
+    struct bench_cost start = { 0 };
+    const char *separator = "";
+    uint64_t made = 0;
+    bench_table_open(&t, fs_posix(), dir, "parts_to_throw_insert = 1000000, parts_to_delay_insert = 1000000");
+    printf("{\"inserts\":[");
+    for (uint64_t at = 10; at <= options.parts; at *= 10) {
+        struct bench_cost cost = { 0 };
+        for (; made < at; made++)
+            insert_part(&t);
+        for (int i = 0; i < GROWTH_INSERTS; i++, made++)
+            cost.cpu_ns += insert_part(&t).cpu_ns;
+        printf("%s{\"parts\":%llu,\"cpu_us\":%.1f}", separator, (unsigned long long)at,
+               (double)cost.cpu_ns / 1e3 / GROWTH_INSERTS);
+        separator = ",";
+    }
+    must(stats_of(&t).parts_active == made);
+    bench_table_close(&t);
+    struct bench_cost from = bench_now();
+    bench_table_open(&t, fs_posix(), dir, "");
+    bench_add_since(&start, from);
+    must(stats_of(&t).parts_active == made);
+    printf("],\"start_parts\":%llu,\"start_wall_seconds\":%.3f,\"start_cpu_seconds\":%.3f}\n", (unsigned long long)made,
+           (double)start.wall_ns / 1e9, (double)start.cpu_ns / 1e9);
+    bench_table_close(&t);
+}
+
+static uint64_t number(const char *name, const char *text)
+{
+    uint64_t value;
+    if (!str_to_u64(str_of(text), &value) || value == 0)
+        bench_fail(name, "a number above 0 is expected");
+    return value;
+}
+
+static void read_options(char **argv)
+{
+    if (*argv == NULL || (strcmp(*argv, "merge") != 0 && strcmp(*argv, "growth") != 0))
+        bench_fail("what to measure", "merge or growth");
+    options.merge = strcmp(*argv++, "merge") == 0;
+    options.parts = options.merge ? 20 : 10000;
+    options.part_rows = options.merge ? 50000 : 10;
+    for (; *argv != NULL; argv += 2) {
+        if (argv[1] == NULL)
+            bench_fail(*argv, "unknown, or its value is missing");
+        if (strcmp(*argv, "--rows") == 0)
+            options.rows = argv[1];
+        else if (strcmp(*argv, "--dir") == 0)
+            options.dir = argv[1];
+        else if (strcmp(*argv, "--parts") == 0)
+            options.parts = number(*argv, argv[1]);
+        else if (strcmp(*argv, "--part-rows") == 0)
+            options.part_rows = number(*argv, argv[1]);
+        else
+            bench_fail(*argv, "unknown option");
+    }
+    if (options.rows == NULL)
+        bench_fail("--rows", "is needed");
+}
+
+int main(int argc, char **argv)
+{
+    char dir[PATH_BYTES];
+    struct err err = { 0 };
+    (void)argc;
+    read_options(argv + 1);
+    log_configure(LOG_WARN, LOG_LOGFMT);
+    mem_keep_freed(); /* as the daemon does */
+    bench_lines_load(&lines, options.rows);
+    bench_scratch_dir(options.dir, dir);
+    if (options.merge)
+        measure_merge(dir);
+    else
+        measure_growth(dir);
+    bench_must(fs_remove_tree(fs_posix(), dir, &err), dir, &err);
+    bench_lines_free(&lines);
+    return 0;
+}
