@@ -218,7 +218,8 @@ static size_t values_in(const struct work *w, size_t entry_from, size_t entry_to
 /* Extends cut->row_to from cut->row_from on, by whole rows, to what a page holds. */
 static void cut_page(const struct work *w, bool dictionary, struct cut *cut)
 {
-    size_t rows_max = w->options->leading ? 8192 : 32768, bytes_max = w->options->leading ? 64 << 10 : 256 << 10;
+    size_t rows_max = w->options->leading ? 8192 : w->options->repeats ? 131072 : 32768;
+    size_t bytes_max = w->options->leading ? 64 << 10 : w->options->repeats ? 1 << 20 : 256 << 10;
     bool strings = w->leaf->physical == PQ_BYTE_ARRAY && !dictionary;
     size_t value_bytes = dictionary ? 2 : strings ? 4 : pq_value_width(w->leaf);
     size_t row = cut->row_from, row_end = MIN(w->rows, row + rows_max);
@@ -319,7 +320,7 @@ static bool pack_gzip(struct pq_encoder *e, struct str raw, struct str *packed, 
 static bool pack(struct work *w, struct str raw, struct str *packed)
 {
     struct pq_encoder *e = w->e;
-    int level = w->options->level;
+    int level = MAX(w->options->level, w->options->repeats ? 2 : 1);
     size_t bound, n;
     switch (w->chunk->codec) {
     case PARQUET_ZSTD:
@@ -327,7 +328,7 @@ static bool pack(struct work *w, struct str raw, struct str *packed)
             e->zstd = ZSTD_createCCtx();
         must(e->zstd != NULL);
         bound = ZSTD_compressBound(raw.len);
-        n = ZSTD_compressCCtx(e->zstd, pq_room(&e->packed, bound), bound, raw.data, raw.len, level == 0 ? 1 : level);
+        n = ZSTD_compressCCtx(e->zstd, pq_room(&e->packed, bound), bound, raw.data, raw.len, level);
         must(!ZSTD_isError(n));
         break;
     case PARQUET_LZ4_RAW:

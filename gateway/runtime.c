@@ -48,6 +48,8 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
+    MERGE_MEMORY_MIN = 32 << 20, /* below it, parts that many inserts made would not be merged at all */
+    INSERT_LOG_SECONDS = 3600,
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
     ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
@@ -316,6 +318,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
+                                     .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
                                      .merge_threads = runtime->config->merge_threads,
                                      .bytes_max = runtime->config->storage_max_bytes };
     if (!store_open(&options, &gateway->store, &why, err)) {
@@ -384,7 +387,10 @@ static void start_workers(struct runtime *runtime)
                                      .pressure_bytes = gateway->memory_max / 8 * 3,
                                      .shapes_max = config->buffers_max };
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
-    gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
+    struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,
+                                            .bytes_max = gateway->memory_max / 64,
+                                            .age_ns_max = INSERT_LOG_SECONDS * NS_PER_S };
+    gateway->insert_log = insert_log_new(gateway->clock, &log_limits);
     gateway->sink =
         sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry, gateway->memory_max / 4);
     struct flusher_options options = { .buffers = gateway->buffers,
@@ -403,13 +409,15 @@ static void start_workers(struct runtime *runtime)
     spool_start(gateway->spool, gateway->buffers);
     runtime->sources = system_sources_new(gateway, &gateway->sources_count);
     gateway->sources = runtime->sources;
-    runtime->flushers = loop_start("flush", (size_t)config->flush_threads, gateway->clock, flush_step, runtime);
-    runtime->spool_writer = loop_start("spool", 1, gateway->clock, spool_write_step, runtime);
-    runtime->spool_reader = loop_start("spool", 1, gateway->clock, spool_read_step, runtime);
-    runtime->mergers = loop_start("merge", (size_t)config->merge_threads, gateway->clock, merge_step, runtime);
-    runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
+    runtime->flushers =
+        loop_start("flush", (size_t)config->flush_threads, LOOP_EQUAL, gateway->clock, flush_step, runtime);
+    runtime->spool_writer = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_write_step, runtime);
+    runtime->spool_reader = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_read_step, runtime);
+    runtime->mergers =
+        loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
+    runtime->keepers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, keep_step, runtime);
     runtime->auto_replay.gateway = gateway;
-    runtime->replayers = loop_start("replay", 1, gateway->clock, replay_step, runtime);
+    runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
