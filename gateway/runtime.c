@@ -68,7 +68,7 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *replayers;
+    struct loop *flushers, *mergers, *keepers, *replayers, *scrubbers;
     struct server *servers[NET_SOCKETS_MAX], *admin;
     _Atomic size_t servers_count; /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -174,6 +174,11 @@ static uint64_t flush_step(void *context, uint64_t now_ns)
 static uint64_t merge_step(void *context, uint64_t now_ns)
 {
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t scrub_step(void *context, uint64_t now_ns)
+{
+    return store_scrub_step(((struct runtime *)context)->gateway.store, now_ns);
 }
 
 static uint64_t keep_step(void *context, uint64_t now_ns)
@@ -285,7 +290,9 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
                                      .merge_threads = runtime->config->merge_threads,
-                                     .bytes_max = runtime->config->storage_max_bytes };
+                                     .bytes_max = runtime->config->storage_max_bytes,
+                                     .scrub_interval_ns = runtime->config->scrub_interval,
+                                     .scrub_bytes_per_s = runtime->config->scrub_rate };
     uint64_t from_ns = clock_mono_ns(gateway->clock);
     if (!store_open(&options, &gateway->store, &why, err)) {
         if (why == STORE_OPEN_LOCKED)
@@ -348,6 +355,7 @@ static void start_workers(struct runtime *runtime)
     runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
     runtime->auto_replay.gateway = gateway;
     runtime->replayers = loop_start("replay", 1, gateway->clock, replay_step, runtime);
+    runtime->scrubbers = loop_start("scrub", 1, gateway->clock, scrub_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -637,6 +645,7 @@ static void stop(struct runtime *runtime)
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
+    loop_free(runtime->scrubbers);
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);

@@ -79,8 +79,10 @@ struct part {
     struct fs_file *handle;   /* atomic; opened by the first read, see part_pin */
     uint64_t removed_mono_ns; /* guarded by the table's lock: when a merge replaced it; 0 while active */
     int64_t removed_wall_ns;
-    bool merging; /* guarded by the table's lock: the source of a running merge */
-    int refs;     /* atomic */
+    uint64_t checked_mono_ns; /* guarded by the table's lock: when all of it was last read, or written; 0: not yet */
+    bool is_suspect;          /* guarded by the table's lock: a merge could not read it */
+    bool merging;             /* guarded by the table's lock: the source of a running merge */
+    int refs;                 /* atomic */
 };
 
 /* Opens and checks the footer. Errors: CORRUPTED_DATA and disk errors, with the path. The file itself is opened for the
