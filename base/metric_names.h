@@ -31,7 +31,7 @@
     X(INSERTS_LETTERS, "sluice_inserts_dead_letters", gauge, "", "Accepted inserts that are kept as dead letters.") \
     X(INSERTS_DISCARDED, "sluice_inserts_discarded_total", counter, "reason", "Accepted inserts given up as dead letters, by command or by a cap.") \
     X(INSERTS_ACCEPTED, "sluice_inserts_accepted_total", counter, "", "Inserts for which responsibility was taken. With those recovered they are the sum of those written, duplicate, pending, kept as dead letters, discarded and lost.") \
-    X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found as dead letters at the start.") \
+    X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found in the spool or as dead letters at the start.") \
     X(ROWS_WRITTEN, "sluice_rows_written_total", counter, "table", "Rows that the sink confirmed.") \
     X(ROWS_DUPLICATE, "sluice_rows_duplicate_total", counter, "table", "Rows dropped because their token was known.") \
     X(ROWS_ACCEPTED, "sluice_rows_accepted_total", counter, "table", "Rows for which responsibility was taken, counted at the flush that types them.") \
@@ -49,6 +49,10 @@
     X(FLUSH_INSERTS, "sluice_flush_inserts", histogram, "sink", "Inserts that shared a batch.") \
     X(FLUSH_DURATION, "sluice_flush_duration_seconds", histogram, "sink", "From sealing a batch to its verdict.") \
     X(FLUSH_FAILURES, "sluice_flush_failures_total", counter, "sink,outcome", "Attempts that failed: to be retried, rejected, or unknown.") \
+    X(SPOOL_BYTES, "sluice_spool_bytes", gauge, "", "Bytes of spool segments on disk.") \
+    X(SPOOL_LIMIT, "sluice_spool_limit_bytes", gauge, "", "Bytes that the spool may use.") \
+    X(SPOOL_SYNC_DURATION, "sluice_spool_sync_duration_seconds", histogram, "", "Time of one group commit of the spool.") \
+    X(SPOOL_SYNC_INSERTS, "sluice_spool_sync_inserts", histogram, "", "Inserts made durable by one group commit.") \
     X(DISK_FREE_BYTES, "sluice_disk_free_bytes", gauge, "dir", "Free bytes on the file system of a directory.") \
     X(DISK_ERRORS, "sluice_disk_errors_total", counter, "op", "Disk operations that failed.") \
     X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \

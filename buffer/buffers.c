@@ -1,11 +1,13 @@
 /* buffers.c: inserts that wait to be written together.
  *
- * A struct slot is one batch on its way. It is in the heap of due times in every state but TAKEN:
+ * A struct slot is one batch on its way. It is in the heap of due times while OPEN or in BACKOFF:
  *
- *     OPEN --- full, command, memory, close ---> READY --- taken ---> TAKEN --- finish ---> gone
- *       '---------------- due, taken -------------------------------^  |  ^
- *                                                                retry v  | taken
- *                                                                     BACKOFF
+ *     OPEN --- due, full, command, memory, close ---> READY --- taken ---> TAKEN --- finish ---> gone
+ *                                                       ^                    | retry
+ *                                                       '---- due -- BACKOFF <
+ *
+ * Who is READY stands in the queue of its owner, which is one user's inserts into one table. Owners take turns, a batch
+ * each, so that one with many batches does not keep the others waiting.
  *
  * A struct buffer is what is remembered of a shape: its pace, and the slot that is open, if any. Buffers without a
  * living slot are idle; the longest idle one is forgotten when there are too many.
@@ -13,11 +15,13 @@
  * All is pointer work under one lock. What must be allocated for a new buffer is made outside it (struct fresh). */
 #include "buffer/buffers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/map.h"
 #include "base/sync.h"
+#include "buffer/drain.h"
 #include "buffer/ledger.h"
 #include "buffer/pace.h"
 
@@ -38,6 +42,7 @@ struct slot {
     ptrdiff_t heap_at;
     struct list alive_link; /* buffers.alive */
     struct list user_link;  /* while open: user.open */
+    struct list ready_link; /* while ready: owner.ready */
     struct list size_link;  /* while open: buffers.by_size[size_class] */
     unsigned size_class;
 };
@@ -48,9 +53,17 @@ struct user {
     size_t open_count, buffers_count;
 };
 
+struct owner {
+    struct list turn_link; /* buffers.turns while something is ready */
+    struct list ready;     /* slots, the first to be taken first */
+    size_t buffers_count, alive_count;
+    uint64_t cost; /* of its slots */
+};
+
 struct buffer {
     struct shape *shape;
     struct user *user;
+    struct owner *owner;
     struct pace pace;
     struct slot *open;
     size_t alive_count;    /* slots not finished */
@@ -74,8 +87,11 @@ struct buffers {
     buffers_wake_fn *wake;
     void *wake_context;
 
-    struct map by_key, users; /* shape key -> struct buffer; user name -> struct user */
+    struct map by_key, users, owners; /* shape key -> struct buffer; user name -> struct user; owner_key() -> owner */
     struct list users_list, alive, idle, marks;
+    struct list turns; /* owners of what is ready, in the order of their turns */
+    size_t ready_count, owners_alive;
+    struct drain drain;
     struct slot **heap; /* least (due_ns, order) first */
     size_t heap_count, heap_cap;
     struct list by_size[SIZE_CLASSES]; /* open slots by the bit length of their cost */
@@ -151,18 +167,20 @@ static void heap_remove(struct buffers *b, struct slot *slot)
         heap_settle(b, at, last);
 }
 
-static void set_due(struct buffers *b, struct slot *slot, uint64_t due_ns)
+/* UINT64_MAX when nothing waits. */
+static uint64_t next_due_ns(const struct buffers *b)
 {
-    slot->due_ns = due_ns;
-    heap_settle(b, (size_t)slot->heap_at, slot);
+    if (b->ready_count > 0)
+        return 0;
+    return b->heap_count == 0 ? UINT64_MAX : b->heap[0]->due_ns;
 }
 
 /* True when somebody has to be woken: the first due time is earlier than anybody means to look. */
 static bool must_wake(struct buffers *b)
 {
-    if (b->heap_count == 0 || b->heap[0]->due_ns >= b->known_ns)
+    if (next_due_ns(b) >= b->known_ns)
         return false;
-    b->known_ns = b->heap[0]->due_ns;
+    b->known_ns = next_due_ns(b);
     return true;
 }
 
@@ -208,11 +226,38 @@ static struct slot *largest_open(struct buffers *b)
 
 /* ---- sealing ---- */
 
-/* From now on the members are fixed; due at due_ns at the latest. The slot is in the heap. */
-static void seal(struct buffers *b, struct slot *slot, enum flush_trigger trigger, uint64_t now_ns, uint64_t due_ns)
+/* From the heap to its owner's queue. */
+static void make_ready(struct buffers *b, struct slot *slot)
+{
+    struct owner *owner = slot->buffer->owner;
+    heap_remove(b, slot);
+    slot->state = SLOT_READY;
+    if (list_empty(&owner->ready))
+        list_push_back(&b->turns, &owner->turn_link);
+    list_push_back(&owner->ready, &slot->ready_link);
+    b->ready_count++;
+}
+
+/* The first of the owner whose turn it is; NULL when nothing is ready. */
+static struct slot *take_turn(struct buffers *b)
+{
+    if (list_empty(&b->turns))
+        return NULL;
+    struct owner *owner = LIST_ENTRY(b->turns.next, struct owner, turn_link);
+    struct slot *slot = LIST_ENTRY(owner->ready.next, struct slot, ready_link);
+    list_remove(&owner->turn_link);
+    list_remove(&slot->ready_link);
+    if (!list_empty(&owner->ready))
+        list_push_back(&b->turns, &owner->turn_link);
+    b->ready_count--;
+    return slot;
+}
+
+/* From now on the members are fixed. */
+static void seal(struct buffers *b, struct slot *slot, enum flush_trigger trigger, uint64_t now_ns)
 {
     must(slot->state == SLOT_OPEN && slot->buffer->open == slot && slot->batch.inserts_count > 0);
-    slot->state = SLOT_READY;
+    make_ready(b, slot);
     slot->buffer->open = NULL;
     slot->batch.trigger = trigger;
     slot->batch.sealed_ns = now_ns;
@@ -221,8 +266,7 @@ static void seal(struct buffers *b, struct slot *slot, enum flush_trigger trigge
     slot->buffer->user->open_count--;
     b->open_count--;
     b->open_cost -= slot->cost;
-    if (due_ns < slot->due_ns)
-        set_due(b, slot, due_ns);
+    slot->due_ns = MIN(slot->due_ns, now_ns);
 }
 
 /* Of the user with the most open buffers, the one that was opened first: it has had the most of its time. */
@@ -244,7 +288,7 @@ static void relieve_pressure(struct buffers *b, uint64_t now_ns)
 {
     uint64_t line = b->limits.pressure_bytes;
     while (line > 0 && b->cost > line && b->open_cost > line - line / 4)
-        seal(b, largest_open(b), FLUSH_MEMORY, now_ns, now_ns);
+        seal(b, largest_open(b), FLUSH_MEMORY, now_ns);
 }
 
 /* ---- buffers and users ---- */
@@ -261,9 +305,47 @@ static struct user *user_find(struct buffers *b, const struct shape *shape)
     return user;
 }
 
+static void owner_key(const struct shape *shape, struct strbuf *key)
+{
+    const struct str parts[] = { shape->user, shape->database, shape->table };
+    for (size_t i = 0; i < ARRAY_COUNT(parts); i++) {
+        strbuf_add(key, parts[i]);
+        strbuf_add_char(key, '\0');
+    }
+}
+
+static struct owner *owner_find(struct buffers *b, const struct shape *shape, bool make)
+{
+    struct strbuf key = { 0 };
+    owner_key(shape, &key);
+    struct owner *owner = map_get(&b->owners, strbuf_view(&key));
+    if (owner == NULL && make) {
+        owner = NEW(struct owner);
+        list_init(&owner->turn_link);
+        list_init(&owner->ready);
+        map_put(&b->owners, strbuf_view(&key), owner);
+    }
+    strbuf_fini(&key);
+    return owner;
+}
+
+static void owner_leave(struct buffers *b, const struct buffer *buffer)
+{
+    struct strbuf key = { 0 };
+    if (--buffer->owner->buffers_count > 0)
+        return;
+    must(list_empty(&buffer->owner->ready) && buffer->owner->alive_count == 0 && buffer->owner->cost == 0);
+    owner_key(buffer->shape, &key);
+    must(map_remove(&b->owners, strbuf_view(&key)) == buffer->owner);
+    strbuf_fini(&key);
+    free(buffer->owner);
+}
+
 static void buffer_enter(struct buffers *b, struct buffer *buffer)
 {
     map_put(&b->by_key, buffer->shape->key, buffer);
+    buffer->owner = owner_find(b, buffer->shape, true);
+    buffer->owner->buffers_count++;
     buffer->user = user_find(b, buffer->shape);
     buffer->user->buffers_count++;
     list_push_back(&b->idle, &buffer->idle_link);
@@ -277,6 +359,7 @@ static void buffer_leave(struct buffers *b, struct buffer *buffer)
     list_remove(&buffer->idle_link);
     b->idle_count--;
     must(map_remove(&b->by_key, buffer->shape->key) == buffer);
+    owner_leave(b, buffer);
     struct user *user = buffer->user;
     if (--user->buffers_count > 0)
         return;
@@ -298,6 +381,7 @@ static void slot_free(struct slot *slot)
     if (slot == NULL)
         return;
     shape_unref(slot->batch.shape);
+    ranges_fini(&slot->batch.spooled);
     free(slot);
 }
 
@@ -339,6 +423,7 @@ static void open_slot(struct buffers *b, struct buffer *buffer, struct slot *slo
         list_remove(&buffer->idle_link);
         b->idle_count--;
     }
+    b->owners_alive += buffer->owner->alive_count++ == 0;
     buffer->open = slot;
     b->open_count++;
     list_push_back(&b->alive, &slot->alive_link);
@@ -358,10 +443,9 @@ static void add_insert(struct buffers *b, struct slot *slot, struct insert *inse
     slot->batch.inserts_count++;
     slot->batch.bytes += insert->body_bytes;
     slot->cost += cost;
+    slot->buffer->owner->cost += cost;
     slot->waiters += insert->done != NULL;
     ledger_taken(b->ledger, insert); /* within the lock: before anybody settles it */
-    b->inserts++;
-    b->cost += cost;
     b->open_cost += cost;
     if (size_class(slot->cost) != slot->size_class) {
         size_leave(b, slot);
@@ -376,12 +460,27 @@ static void seal_if_full(struct buffers *b, struct slot *slot, uint64_t now_ns)
 {
     const struct shape_limits *limits = &slot->buffer->shape->limits;
     if (limits->bytes_max > 0 && slot->batch.bytes >= limits->bytes_max)
-        seal(b, slot, FLUSH_BYTES, now_ns, now_ns);
+        seal(b, slot, FLUSH_BYTES, now_ns);
     else if (limits->inserts_max > 0 && slot->batch.inserts_count >= limits->inserts_max)
-        seal(b, slot, FLUSH_INSERTS, now_ns, now_ns);
+        seal(b, slot, FLUSH_INSERTS, now_ns);
 }
 
-static bool may_put(struct buffers *b, uint64_t cost, struct err *err)
+/* Under pressure nobody has more than his share, so that the others find room. */
+static bool within_share(struct buffers *b, const struct shape *shape, uint64_t cost, struct err *err)
+{
+    if (b->limits.pressure_bytes == 0 || b->cost + cost <= b->limits.pressure_bytes)
+        return true;
+    const struct owner *owner = owner_find(b, shape, false);
+    uint64_t has = owner == NULL ? 0 : owner->cost;
+    uint64_t share = b->limits.total_bytes_max / (b->owners_alive + (has == 0));
+    return has + cost <= share ||
+           err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES,
+                   "Too many inserts wait: those of this user into this table take %llu bytes, with this one more than "
+                   "their share of %llu",
+                   (unsigned long long)has, (unsigned long long)share);
+}
+
+static bool may_put(struct buffers *b, const struct shape *shape, uint64_t cost, struct err *err)
 {
     if (b->closed)
         return err_set(err, ERR_ABORTED, "The server is shutting down: nothing more is buffered");
@@ -391,24 +490,40 @@ static bool may_put(struct buffers *b, uint64_t cost, struct err *err)
                        "Memory limit (for inserts that wait) exceeded: %llu bytes wait, this insert needs %llu, the "
                        "maximum is %llu",
                        (unsigned long long)b->cost, (unsigned long long)cost, (unsigned long long)max);
-    return true;
+    return max == 0 || within_share(b, shape, cost, err);
 }
 
-static enum put_result put_locked(struct buffers *b, struct insert *insert, uint64_t now_ns, struct fresh *fresh,
-                                  struct err *err)
+static void reserve_locked(struct buffers *b, uint64_t cost)
+{
+    b->inserts++;
+    b->cost += cost;
+}
+
+/* The buffer of the shape, entered if it is new; *fresh has what that takes. */
+static struct buffer *buffer_find(struct buffers *b, const struct shape *shape, struct fresh *fresh)
+{
+    struct buffer *buffer = map_get(&b->by_key, shape->key);
+    if (buffer == NULL && fresh->buffer != NULL) {
+        buffer = fresh->buffer;
+        fresh->buffer = NULL;
+        buffer_enter(b, buffer);
+    }
+    return buffer;
+}
+
+static enum put_result put_locked(struct buffers *b, struct insert *insert, uint64_t now_ns, bool reserved,
+                                  struct fresh *fresh, struct err *err)
 {
     uint64_t cost = insert_cost(insert);
-    if (!may_put(b, cost, err))
+    if (!reserved && !may_put(b, insert->shape, cost, err))
         return PUT_REFUSED;
     struct buffer *buffer = map_get(&b->by_key, insert->shape->key);
     bool opens = buffer == NULL || buffer->open == NULL;
     if (opens && (fresh->slot == NULL || (buffer == NULL && fresh->buffer == NULL)))
         return PUT_NEEDS_FRESH;
-    if (buffer == NULL) {
-        buffer = fresh->buffer;
-        fresh->buffer = NULL;
-        buffer_enter(b, buffer);
-    }
+    buffer = buffer_find(b, insert->shape, fresh);
+    if (!reserved)
+        reserve_locked(b, cost);
     pace_arrival(&buffer->pace, now_ns);
     if (opens) {
         open_slot(b, buffer, fresh->slot, now_ns);
@@ -417,13 +532,15 @@ static enum put_result put_locked(struct buffers *b, struct insert *insert, uint
     struct slot *slot = buffer->open;
     add_insert(b, slot, insert, cost, now_ns);
     seal_if_full(b, slot, now_ns);
+    if (b->closed && slot->state == SLOT_OPEN)
+        seal(b, slot, FLUSH_SHUTDOWN, now_ns);
     if (opens && b->limits.shapes_max > 0 && b->open_count > b->limits.shapes_max)
-        seal(b, least_useful(b), FLUSH_MEMORY, now_ns, now_ns);
+        seal(b, least_useful(b), FLUSH_MEMORY, now_ns);
     relieve_pressure(b, now_ns);
     return PUT_DONE;
 }
 
-bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, struct err *err)
+static bool put(struct buffers *b, struct insert *insert, uint64_t now_ns, bool reserved, struct err *err)
 {
     struct fresh fresh = { 0 };
     enum put_result result;
@@ -431,7 +548,7 @@ bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, stru
     must(insert->outcome == INSERT_PENDING);
     for (;;) {
         mutex_lock(&b->lock);
-        result = put_locked(b, insert, now_ns, &fresh, err);
+        result = put_locked(b, insert, now_ns, reserved, &fresh, err);
         sooner = must_wake(b);
         mutex_unlock(&b->lock);
         if (result != PUT_NEEDS_FRESH)
@@ -445,18 +562,92 @@ bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, stru
     return result == PUT_DONE;
 }
 
+bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, struct err *err)
+{
+    return put(b, insert, now_ns, false, err);
+}
+
+bool buffers_reserve(struct buffers *b, const struct insert *insert, struct err *err)
+{
+    uint64_t cost = insert_cost(insert);
+    mutex_lock(&b->lock);
+    bool ok = may_put(b, insert->shape, cost, err);
+    if (ok)
+        reserve_locked(b, cost);
+    mutex_unlock(&b->lock);
+    return ok;
+}
+
+void buffers_put_reserved(struct buffers *b, struct insert *insert, uint64_t now_ns)
+{
+    struct err never;
+    must(put(b, insert, now_ns, true, &never));
+}
+
+void buffers_release(struct buffers *b, const struct insert *insert)
+{
+    mutex_lock(&b->lock);
+    must(b->inserts > 0);
+    b->inserts--;
+    b->cost -= insert_cost(insert);
+    mutex_unlock(&b->lock);
+}
+
+static void put_batch_locked(struct buffers *b, struct fresh *fresh, struct list *inserts, uint64_t now_ns)
+{
+    struct slot *slot = fresh->slot;
+    struct buffer *buffer = buffer_find(b, slot->batch.shape, fresh);
+    struct slot *open = buffer->open;
+    open_slot(b, buffer, slot, now_ns);
+    LIST_EACH_SAFE (node, inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        list_remove(node);
+        reserve_locked(b, insert_cost(insert));
+        add_insert(b, slot, insert, insert_cost(insert), now_ns);
+    }
+    seal(b, slot, FLUSH_COMMAND, now_ns);
+    buffer->open = open;
+}
+
+void buffers_put_batch(struct buffers *b, const char *id, struct list *inserts, struct ranges *spooled, uint64_t now_ns)
+{
+    struct fresh fresh = { 0 };
+    must(!list_empty(inserts));
+    fresh_make(b, LIST_ENTRY(inserts->next, struct insert, link)->shape, &fresh);
+    snprintf(fresh.slot->batch.id, sizeof(fresh.slot->batch.id), "%s", id);
+    fresh.slot->batch.spooled = *spooled;
+    *spooled = (struct ranges){ 0 };
+    mutex_lock(&b->lock);
+    put_batch_locked(b, &fresh, inserts, now_ns);
+    bool sooner = must_wake(b);
+    mutex_unlock(&b->lock);
+    if (sooner)
+        wake(b);
+    buffer_free(fresh.buffer);
+}
+
 /* ---- take, finish, retry ---- */
+
+static void ready_what_is_due(struct buffers *b, uint64_t now_ns)
+{
+    while (b->heap_count > 0 && b->heap[0]->due_ns <= now_ns) {
+        struct slot *slot = b->heap[0];
+        bool alone = slot->alone && slot->batch.inserts_count == 1;
+        if (slot->state == SLOT_OPEN)
+            seal(b, slot, alone ? FLUSH_ALONE : FLUSH_TIME, now_ns);
+        else
+            make_ready(b, slot);
+    }
+}
 
 static struct slot *take_locked(struct buffers *b, uint64_t now_ns, uint64_t *again_ns)
 {
-    struct slot *slot = b->heap_count == 0 ? NULL : b->heap[0];
-    if (slot == NULL || slot->due_ns > now_ns) {
-        *again_ns = b->known_ns = slot == NULL ? UINT64_MAX : slot->due_ns;
+    ready_what_is_due(b, now_ns);
+    struct slot *slot = take_turn(b);
+    if (slot == NULL) {
+        *again_ns = b->known_ns = next_due_ns(b);
         return NULL;
     }
-    if (slot->state == SLOT_OPEN)
-        seal(b, slot, slot->alone && slot->batch.inserts_count == 1 ? FLUSH_ALONE : FLUSH_TIME, now_ns, slot->due_ns);
-    heap_remove(b, slot);
     slot->state = SLOT_TAKEN;
     if (slot->batch.sealed_ns == 0)
         slot->batch.sealed_ns = now_ns;
@@ -510,7 +701,6 @@ void batch_finish(struct buffers *b, struct batch *batch, uint64_t now_ns, uint6
 {
     struct slot *slot = slot_of(batch);
     struct buffer *buffer = slot->buffer, *forgotten = NULL;
-    (void)now_ns;
     must(list_empty(&batch->inserts));
     mutex_lock(&b->lock);
     must(slot->state == SLOT_TAKEN);
@@ -519,6 +709,9 @@ void batch_finish(struct buffers *b, struct batch *batch, uint64_t now_ns, uint6
     b->cost -= slot->cost;
     b->taken_count--;
     b->taken_cost -= slot->cost;
+    buffer->owner->cost -= slot->cost;
+    b->owners_alive -= --buffer->owner->alive_count == 0;
+    drain_done(&b->drain, now_ns, slot->cost);
     settle_marks(b, slot);
     if (stored)
         pace_flushed(&buffer->pace,
@@ -577,9 +770,7 @@ uint64_t buffers_flush(struct buffers *b, struct str database, struct str table,
             continue;
         mark->left++;
         if (slot->state == SLOT_OPEN)
-            seal(b, slot, trigger, 0, 0);
-        else if (slot->state == SLOT_READY)
-            set_due(b, slot, 0);
+            seal(b, slot, trigger, 0);
     }
     if (mark->left > 0) {
         list_push_back(&b->marks, &mark->link);
@@ -627,9 +818,9 @@ void buffers_close(struct buffers *b)
     LIST_EACH (node, &b->alive) {
         struct slot *slot = LIST_ENTRY(node, struct slot, alive_link);
         if (slot->state == SLOT_OPEN)
-            seal(b, slot, FLUSH_SHUTDOWN, 0, 0);
-        else if (slot->state != SLOT_TAKEN)
-            set_due(b, slot, 0);
+            seal(b, slot, FLUSH_SHUTDOWN, 0);
+        else if (slot->state == SLOT_BACKOFF)
+            make_ready(b, slot);
     }
     bool sooner = must_wake(b);
     mutex_unlock(&b->lock);
@@ -652,6 +843,14 @@ void buffers_get_stats(struct buffers *b, struct buffers_stats *stats)
     if (!list_empty(&b->alive))
         stats->oldest_ns = LIST_ENTRY(b->alive.next, struct slot, alive_link)->first_ns;
     mutex_unlock(&b->lock);
+}
+
+uint64_t buffers_drain_ns(struct buffers *b, uint64_t now_ns)
+{
+    mutex_lock(&b->lock);
+    uint64_t time_ns = drain_time_ns(&b->drain, now_ns, b->cost);
+    mutex_unlock(&b->lock);
+    return time_ns;
 }
 
 void buffers_each(struct buffers *b, void (*each)(void *context, const struct buffer_info *info), void *context)
@@ -697,6 +896,7 @@ struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng
     list_init(&b->alive);
     list_init(&b->idle);
     list_init(&b->marks);
+    list_init(&b->turns);
     for (size_t i = 0; i < SIZE_CLASSES; i++)
         list_init(&b->by_size[i]);
     return b;
@@ -714,6 +914,7 @@ void buffers_free(struct buffers *b)
     }
     map_fini(&b->by_key);
     map_fini(&b->users);
+    map_fini(&b->owners);
     free(b->heap);
     cond_fini(&b->flushed);
     mutex_fini(&b->lock);

@@ -20,7 +20,7 @@ struct ledger;
 
 struct buffers_limits {       /* 0: none */
     uint64_t total_bytes_max; /* inserts beyond this are refused: MEMORY_LIMIT_EXCEEDED */
-    uint64_t pressure_bytes;  /* above this the largest shapes become due */
+    uint64_t pressure_bytes;  /* above this the largest shapes become due, and nobody takes more than his share */
     uint64_t shapes_max;      /* live buffers; over it the oldest of the user who has most is flushed early */
 };
 /* Called when a shape became due sooner than any waiter of buffers_take_due knew. Any thread, under no lock. */
@@ -32,11 +32,22 @@ struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng
 void buffers_free(struct buffers *buffers);
 
 /* Adds one insert and gives it the batch id of its buffer. True: the buffers own it now (it may be flushed, answered
- * and freed before this returns). False: the caller still does. Errors: MEMORY_LIMIT_EXCEEDED, ABORTED once closed. */
+ * and freed before this returns). False: the caller still does. Errors: MEMORY_LIMIT_EXCEEDED;
+ * TOO_MANY_SIMULTANEOUS_QUERIES where this user has his share of the memory for this table; ABORTED once closed. */
 must_use bool buffers_put(struct buffers *buffers, struct insert *insert, uint64_t now_ns, struct err *err);
 
-/* The batch most overdue at now_ns, or NULL; then *again_ns is when to ask next (UINT64_MAX: when woken). Ends with
- * batch_finish(). */
+/* Two steps, for an insert that has to go elsewhere in between: room for it, which can fail as buffers_put can; then
+ * the put, which cannot, also once closed (then it is due at once), or the room is given back. */
+must_use bool buffers_reserve(struct buffers *buffers, const struct insert *insert, struct err *err);
+void buffers_put_reserved(struct buffers *buffers, struct insert *insert, uint64_t now_ns);
+void buffers_release(struct buffers *buffers, const struct insert *insert);
+/* A batch as it was recorded in the spool before a restart: this id, these inserts of one shape, in this order;
+ * *spooled is taken over. Due at once, whatever the limits say. */
+void buffers_put_batch(struct buffers *buffers, const char *id, struct list *inserts, struct ranges *spooled,
+                       uint64_t now_ns);
+
+/* The batch most overdue at now_ns, where users and tables take turns, or NULL; then *again_ns is when to ask next
+ * (UINT64_MAX: when woken). Ends with batch_finish(). */
 struct batch *buffers_take_due(struct buffers *buffers, uint64_t now_ns, uint64_t *again_ns);
 /* The flush is over: every insert has its verdict, has been told, and is freed. cost_ns feeds the pace. */
 void batch_finish(struct buffers *buffers, struct batch *batch, uint64_t now_ns, uint64_t cost_ns, bool stored);
@@ -53,12 +64,15 @@ bool buffers_wait_flushed(struct buffers *buffers, uint64_t mark, uint64_t deadl
 void buffers_close(struct buffers *buffers);
 
 struct buffers_stats {
-    uint64_t shapes;         /* buffers that take inserts */
-    uint64_t inserts, bytes; /* unfinished, in flight or not; bytes of memory (insert_cost) */
+    uint64_t shapes; /* buffers that take inserts */
+    uint64_t inserts,
+        bytes; /* unfinished, in flight or not, room that is reserved too; bytes of memory (insert_cost) */
     uint64_t in_flight_batches, in_flight_bytes;
     uint64_t oldest_ns; /* arrival of the oldest unfinished insert; 0 when empty */
 };
 void buffers_get_stats(struct buffers *buffers, struct buffers_stats *stats);
+/* How long it will take to write what waits now; UINT64_MAX when nothing was written lately. */
+uint64_t buffers_drain_ns(struct buffers *buffers, uint64_t now_ns);
 /* One call per batch that is filling or waits for a flusher, oldest first; the callback copies what it needs. Runs
  * under the lock: quick, and takes none. */
 struct buffer_info {

@@ -30,6 +30,10 @@
     X(UINT,  flush_attempts,      "flush.attempts",      "10", 1, 1000000, true, "Attempts at a batch before its inserts are refused or become dead letters.") \
     X(NS,    flush_retry_min,     "flush.retry_min",     "100ms", 1000000, 3600000000000ull, true, "First pause before a batch is tried again.") \
     X(NS,    flush_retry_max,     "flush.retry_max",     "30s", 1000000, 3600000000000ull, true, "Longest pause before a batch is tried again.") \
+    X(ENUM,  spool_mode,          "spool.mode",          "on", 0, 2, false, "off|on|always: What is written to the spool before it is acknowledged: nothing, inserts with sluice_ack=spooled, or every insert.") \
+    X(BYTES, spool_bytes_max,     "spool.bytes_max",     "10GiB", 1048576, 1ull << 50, false, "Space for the spool; inserts beyond it are refused.") \
+    X(BYTES, spool_segment,       "spool.segment",       "64MiB", 65536, 4ull << 30, false, "Size of one file of the spool; at most a quarter of spool.bytes_max.") \
+    X(BYTES, spool_free_min,      "spool.free_min",      "64MiB", 0, 1ull << 50, false, "Space on the disk that inserts leave free.") \
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
     X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
     X(NS,    scrub_interval,      "scrub.interval",      "168h", 0, 9000000000000000000ull, false, "How often each part is read whole and checked; 0 turns it off.") \

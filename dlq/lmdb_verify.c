@@ -112,14 +112,19 @@ static void take_line(struct str line, dlq_found_fn *found, void *context, uint6
     strbuf_fini(&why);
 }
 
+/* To its end; takes the descriptor. */
 static void read_lines(int fd, struct strbuf *out)
 {
     char piece[4096];
-    ssize_t got;
+    FILE *in = fdopen(fd, "r");
     strbuf_init(out, REPORT_BYTES_MAX);
-    while ((got = read(fd, piece, sizeof(piece))) > 0 || (got < 0 && errno == EINTR))
-        if (got > 0)
-            strbuf_add_bytes(out, piece, (size_t)got);
+    if (in == NULL) {
+        close(fd);
+        return; /* the child dies of its broken pipe, which is told */
+    }
+    for (size_t got; (got = fread(piece, 1, sizeof(piece), in)) > 0;)
+        strbuf_add_bytes(out, piece, got);
+    fclose(in);
 }
 
 bool dlq_lmdb_verify(struct fs *fs, const char *dir, dlq_found_fn *found, void *context, uint64_t *letters,
@@ -145,7 +150,6 @@ bool dlq_lmdb_verify(struct fs *fs, const char *dir, dlq_found_fn *found, void *
     }
     close(ends[1]);
     read_lines(ends[0], &lines);
-    close(ends[0]);
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
         continue;
     struct str rest = strbuf_view(&lines);

@@ -85,6 +85,11 @@ static const struct entry entries[] = {
 };
 /* clang-format on */
 
+const char *output_format_name(size_t index)
+{
+    return index < ARRAY_COUNT(entries) ? entries[index].format.header_name : NULL;
+}
+
 bool output_format_find(struct str name, const struct output_format **format, struct err *err)
 {
     struct str names[ARRAY_COUNT(entries)];

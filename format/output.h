@@ -25,6 +25,7 @@ struct output_info { /* what the JSON formats tell about the query */
 
 /* By name or alias, ignoring case. Errors: UNKNOWN_FORMAT. */
 must_use bool output_format_find(struct str name, const struct output_format **format, struct err *err);
+const char *output_format_name(size_t index); /* every name and alias but TabSeparated; NULL behind the last */
 /* Errors: TOO_MANY_ROWS_OR_BYTES when out meets its limit; Parquet: those of parquet_writer_add. */
 must_use bool output_write(const struct output_format *format, const struct block *block,
                            const struct output_info *info, const struct format_settings *settings, struct strbuf *out,

@@ -145,6 +145,11 @@ static const char *listed(struct str name, const char *const *list, size_t count
     return NULL;
 }
 
+const char *row_format_spelling(size_t index)
+{
+    return index < ARRAY_COUNT(names) ? names[index].name : NULL;
+}
+
 bool row_format_find(struct str name, const struct row_format **format, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_COUNT(names); i++)

@@ -18,6 +18,7 @@ struct row_format;
 
 /* By ClickHouse's name or alias, ignoring case. Errors: UNKNOWN_FORMAT, FORMAT_IS_NOT_SUITABLE_FOR_INPUT. */
 must_use bool row_format_find(struct str name, const struct row_format **format, struct err *err);
+const char *row_format_spelling(size_t index);                /* every name and alias; NULL behind the last */
 const char *row_format_name(const struct row_format *format); /* canonical: "TabSeparated" for TSV */
 
 /* How a parser is told where things go; made once per batch, shared by its inserts. */

@@ -13,6 +13,7 @@
 #include "base/str.h"
 
 struct lexer;
+struct strbuf;
 
 enum type_kind {
     TYPE_UINT8,
@@ -78,6 +79,15 @@ must_use bool type_parse(struct str text, struct arena *arena, const struct type
 
 /* The type that the lexer's next tokens spell; the lexer is then behind it. */
 must_use bool type_parse_next(struct lexer *lexer, struct arena *arena, const struct type **type, struct err *err);
+
+/* How the engine lays out a type: its name, the lines of DESCRIBE (a named Tuple's elements), those of SHOW CREATE
+ * TABLE (a Tuple's elements, where there are more than one). */
+enum type_layout { TYPE_ONE_LINE, TYPE_LINES, TYPE_DDL };
+/* depth: of what stands around it, in steps of four spaces. */
+void type_print(const struct type *type, enum type_layout layout, unsigned depth, struct strbuf *out);
+
+/* Every name of a type, aliases too: does its case not matter, can a column be of it? NULL behind the last. */
+const char *type_family_name(size_t index, bool *any_case, bool *held);
 
 /* Is it a zone name of the IANA database, as it is written there? */
 bool type_timezone_known(struct str name);

@@ -710,6 +710,15 @@ static const struct family families[] = {
 #include "format/type_families.inc"
 };
 
+const char *type_family_name(size_t index, bool *any_case, bool *held)
+{
+    if (index >= ARRAY_COUNT(families))
+        return NULL;
+    *any_case = families[index].fold;
+    *held = families[index].args != args_unsupported;
+    return families[index].name;
+}
+
 static const struct family *family_find(struct str name)
 {
     for (size_t i = 0; i < ARRAY_COUNT(families); i++) {
@@ -817,22 +826,34 @@ static void print_enums(struct strbuf *out, const struct type *type)
     strbuf_add_char(out, ')');
 }
 
-static void print_children(struct strbuf *out, const struct type *type)
+static void print_children(struct strbuf *out, const struct type *type, enum type_layout layout, unsigned depth)
 {
+    bool lines = (layout == TYPE_LINES && type->names != NULL) ||
+                 (layout == TYPE_DDL && type->kind == TYPE_TUPLE && type->children_count > 1);
     strbuf_add_text(out, type->kind == TYPE_ARRAY   ? "Array("
                          : type->kind == TYPE_MAP   ? "Map("
                          : type->kind == TYPE_TUPLE ? "Tuple("
                                                     : "Nested(");
+    depth += lines ? 1 : 0;
     for (size_t i = 0; i < type->children_count; i++) {
-        if (i > 0)
-            strbuf_add_text(out, ", ");
+        strbuf_add_text(out, i == 0 ? "" : lines ? "," : ", ");
+        if (lines)
+            strbuf_addf(out, "\n%*s", (int)(4 * depth), "");
         if (type->names != NULL) {
             lexer_print_name(out, type->names[i]);
             strbuf_add_char(out, ' ');
         }
-        strbuf_add(out, type->children[i]->text);
+        type_print(type->children[i], layout, depth, out);
     }
     strbuf_add_char(out, ')');
+}
+
+void type_print(const struct type *type, enum type_layout layout, unsigned depth, struct strbuf *out)
+{
+    if (type->children_count == 0 || layout == TYPE_ONE_LINE)
+        strbuf_add(out, type->text);
+    else
+        print_children(out, type, layout, depth);
 }
 
 static void print_plain(struct strbuf *out, const struct type *type)
@@ -872,7 +893,7 @@ static void print_plain(struct strbuf *out, const struct type *type)
     case TYPE_MAP:
     case TYPE_TUPLE:
     case TYPE_NESTED:
-        print_children(out, type);
+        print_children(out, type, TYPE_ONE_LINE, 0);
         return;
     default:
         strbuf_add(out, type_of_kind(type->kind)->text);

@@ -50,7 +50,8 @@ struct loop *loop_start(const char *name, size_t threads, struct clock *clock, l
     loop->step = step;
     loop->context = context;
     loop->busy = metric_series1(METRIC_WORKER_BUSY, str_of(name));
-    metric_series_set(metric_series1(METRIC_WORKER_THREADS, str_of(name)), (double)threads);
+    struct metric_series *number = metric_series1(METRIC_WORKER_THREADS, str_of(name));
+    metric_series_set(number, metric_series_value(number) + (double)threads);
     mutex_init(&loop->lock, LOCK_RUNTIME);
     cond_init(&loop->changed);
     loop->threads = mem_zalloc((threads + 1) * sizeof(loop->threads[0]));

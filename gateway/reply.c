@@ -42,19 +42,31 @@ void reply_text(struct reply *reply, int status, const char *content_type, struc
     strbuf_add(&reply->body, body);
 }
 
-unsigned reply_retry_after(enum err_code code)
+enum { RETRY_SECONDS_MAX = 60 };
+
+/* Before chance has its say. */
+static uint64_t retry_after_ns(enum err_code code, uint64_t drain_ns)
 {
     switch (code) {
     case ERR_TOO_MANY_SIMULTANEOUS_QUERIES:
     case ERR_MEMORY_LIMIT_EXCEEDED:
-        return 1;
-    case ERR_TOO_MANY_PARTS:
-        return 5;
-    case ERR_NOT_ENOUGH_SPACE:
-        return 30;
+        return drain_ns;
+    case ERR_TOO_MANY_PARTS: /* a merge has to come first */
+        return MAX(drain_ns, 5 * NS_PER_S);
+    case ERR_NOT_ENOUGH_SPACE: /* and here a person */
+        return 30 * NS_PER_S;
     default:
-        return err_http(code) == 503 ? 2 : 0;
+        return 2 * NS_PER_S;
     }
+}
+
+unsigned reply_retry_after(enum err_code code, uint64_t drain_ns, struct rng *rng)
+{
+    if (err_http(code) != 503)
+        return 0;
+    uint64_t ms = MIN(retry_after_ns(code, drain_ns), RETRY_SECONDS_MAX * NS_PER_S) / NS_PER_MS;
+    ms = MAX(ms, 1000u) * (80 + rng_below(rng, 41)) / 100;
+    return (unsigned)MIN((ms + 999) / 1000, (uint64_t)RETRY_SECONDS_MAX);
 }
 
 void reply_error_text(const struct err *err, bool authenticated, struct strbuf *out)
@@ -77,9 +89,6 @@ void reply_error(struct reply *reply, const struct err *err, bool authenticated,
     strbuf_clear(&reply->body);
     reply_error_text(err, authenticated, &reply->body);
     reply_header(reply, "X-ClickHouse-Exception-Code", arena_printf(arena, "%d", (int)err->code));
-    unsigned retry_s = reply_retry_after(err->code);
-    if (retry_s > 0)
-        reply_header(reply, "Retry-After", arena_printf(arena, "%u", retry_s));
     if (err->code == ERR_REQUIRED_PASSWORD)
         reply_header(reply, "WWW-Authenticate", "Basic realm=\"ClickHouse server HTTP API\"");
 }

@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/rng.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 
@@ -18,7 +19,13 @@ struct reply_header {
     const char *name, *value;
 };
 /* Headers that are the same on every answer of a kind; the server keeps answers that have them already. */
-enum reply_preset { REPLY_PRESET_NONE, REPLY_PRESET_BUFFERED, REPLY_PRESET_STORED, REPLY_PRESETS };
+enum reply_preset {
+    REPLY_PRESET_NONE,
+    REPLY_PRESET_BUFFERED,
+    REPLY_PRESET_SPOOLED,
+    REPLY_PRESET_STORED,
+    REPLY_PRESETS
+};
 
 struct reply {
     int status;
@@ -38,12 +45,12 @@ bool reply_value_is_clean(struct str value);
 void reply_text(struct reply *reply, int status, const char *content_type, struct str body);
 
 /* The body the engine gives: "Code: N. DB::Exception: TEXT. (NAME) (version V)". Before authentication the version is
- * left out. Sets status, code header, and Retry-After where the trouble passes by itself; the Content-Type is the
- * caller's to say. */
+ * left out. Sets status and code header; Content-Type and Retry-After are the caller's to say. */
 void reply_error(struct reply *reply, const struct err *err, bool authenticated, struct arena *arena);
 void reply_error_text(const struct err *err, bool authenticated, struct strbuf *out);
-/* Seconds after which a sender should try again; 0: it should not. */
-unsigned reply_retry_after(enum err_code code);
+/* Seconds after which a sender should try again, 1 to 60, give or take a fifth by chance; 0: it should not. drain_ns:
+ * how long it will take to write what waits. */
+unsigned reply_retry_after(enum err_code code, uint64_t drain_ns, struct rng *rng);
 
 struct reply_summary {
     uint64_t read_rows, read_bytes, written_rows, written_bytes, total_rows, result_rows, result_bytes, elapsed_ns;

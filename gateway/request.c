@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "base/text.h"
+#include "buffer/buffers.h"
 #include "config/config.h"
 #include "format/codec.h"
 #include "format/output.h"
@@ -463,6 +464,17 @@ static void error_content(struct request *request)
         output_write_exception(format, &reply->body);
 }
 
+/* Where the trouble passes by itself. */
+static void say_when_to_retry(struct request *request, enum err_code code)
+{
+    struct gateway *gateway = request->gateway;
+    uint64_t drain_ns =
+        gateway->buffers == NULL ? 0 : buffers_drain_ns(gateway->buffers, clock_mono_ns(gateway->clock));
+    unsigned retry_s = reply_retry_after(code, drain_ns, gateway->rng);
+    if (retry_s > 0)
+        reply_header(&request->reply, "Retry-After", arena_printf(request->arena, "%u", retry_s));
+}
+
 enum request_step request_fail(struct request *request, const struct err *err)
 {
     struct reply *reply = &request->reply;
@@ -470,6 +482,7 @@ enum request_step request_fail(struct request *request, const struct err *err)
     if (throttled != NULL)
         metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(throttled)), 1);
     reply_error(reply, err, request->authenticated, request->arena);
+    say_when_to_retry(request, err->code);
     error_content(request);
     request_statement_headers(request);
     reply_summary(reply, NULL, request->arena);
@@ -544,8 +557,11 @@ size_t request_preset_headers(const struct gateway *gateway, enum reply_preset p
     reply_header(&reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(&reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
     reply_header(&reply, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
-    reply_header(&reply, "X-Sluice-Ack", ack_name(preset == REPLY_PRESET_BUFFERED ? ACK_BUFFERED : ACK_STORED));
-    if (preset == REPLY_PRESET_BUFFERED)
+    static const enum ack_level acks[REPLY_PRESETS] = {
+        [REPLY_PRESET_BUFFERED] = ACK_BUFFERED, [REPLY_PRESET_SPOOLED] = ACK_SPOOLED, [REPLY_PRESET_STORED] = ACK_STORED
+    };
+    reply_header(&reply, "X-Sluice-Ack", ack_name(acks[preset]));
+    if (preset != REPLY_PRESET_STORED)
         reply_summary(&reply, NULL, NULL);
     memcpy(headers, reply.headers, reply.headers_count * sizeof(headers[0]));
     return reply.headers_count;

@@ -1,7 +1,8 @@
 /* runtime.c: see runtime.h.
  *
- *   start: limits -> admin listener -> store (recovery) -> dead letters -> buffers -> workers -> data listeners ->
- * ready stop:  refuse -> close the doors -> flush -> answer -> listeners -> workers -> store
+ *   start: limits -> admin listener -> store (recovery) -> dead letters -> spool (recovery) -> buffers -> workers
+ *          -> data listeners -> ready
+ *   stop:  refuse -> close the doors -> flush -> spool what is left -> answer -> listeners -> workers -> store
  *
  * The calling thread takes all signals; nothing happens in handlers. */
 #include "gateway/runtime.h"
@@ -21,6 +22,7 @@
 #include "buffer/buffers.h"
 #include "buffer/flusher.h"
 #include "buffer/ledger.h"
+#include "buffer/spool.h"
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auth.h"
@@ -68,7 +70,7 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *replayers, *scrubbers;
+    struct loop *flushers, *mergers, *keepers, *replayers, *spool_writer, *spool_reader, *scrubbers;
     struct server *servers[NET_SOCKETS_MAX], *admin;
     _Atomic size_t servers_count; /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -171,6 +173,24 @@ static uint64_t flush_step(void *context, uint64_t now_ns)
     return next_ns;
 }
 
+/* One commit; then all who waited for it go back in one burst. */
+static uint64_t spool_write_step(void *context, uint64_t now_ns)
+{
+    struct runtime *runtime = context;
+    struct gateway *gateway = &runtime->gateway;
+    struct spool_stats stats;
+    uint64_t next_ns = spool_step(gateway->spool, now_ns);
+    wake_servers(runtime);
+    spool_get_stats(gateway->spool, &stats);
+    store_set_spool(gateway->store, spool_id(gateway->spool), stats.floor);
+    return next_ns;
+}
+
+static uint64_t spool_read_step(void *context, uint64_t now_ns)
+{
+    return spool_refill_step(((struct runtime *)context)->gateway.spool, now_ns);
+}
+
 static uint64_t merge_step(void *context, uint64_t now_ns)
 {
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
@@ -200,6 +220,18 @@ static uint64_t replay_step(void *context, uint64_t now_ns)
 static void on_buffers_due(void *context)
 {
     loop_wake(((struct runtime *)context)->flushers);
+}
+
+static void on_spool_work(void *context)
+{
+    if (((struct runtime *)context)->spool_writer != NULL)
+        loop_wake(((struct runtime *)context)->spool_writer);
+}
+
+static void on_spool_backlog(void *context)
+{
+    if (((struct runtime *)context)->spool_reader != NULL)
+        loop_wake(((struct runtime *)context)->spool_reader);
 }
 
 static void wake_flushers(struct gateway *gateway)
@@ -293,7 +325,6 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
                                      .scrub_bytes_per_s = runtime->config->scrub_rate };
-    uint64_t from_ns = clock_mono_ns(gateway->clock);
     if (!store_open(&options, &gateway->store, &why, err)) {
         if (why == STORE_OPEN_LOCKED)
             *exit_status = RUNTIME_DATA_LOCKED;
@@ -301,7 +332,34 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
             *exit_status = RUNTIME_DATA_FORMAT;
         return false;
     }
-    metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
+    return true;
+}
+
+/* Also where the spool is off: what is in it was promised. */
+static bool open_spool(struct runtime *runtime, struct err *err)
+{
+    struct gateway *gateway = &runtime->gateway;
+    const struct config *config = runtime->config;
+    struct spool_options options = { .fs = gateway->fs,
+                                     .clock = gateway->clock,
+                                     .rng = gateway->rng,
+                                     .ledger = gateway->ledger,
+                                     .data_dir = runtime->data_dir,
+                                     .segment_bytes = config->spool_segment,
+                                     .bytes_max = config->spool_bytes_max,
+                                     .free_min = config->spool_free_min,
+                                     .queue_bytes_max = gateway->memory_max / 16,
+                                     .refill_bytes_max = gateway->memory_max / 4,
+                                     .wake_writer = on_spool_work,
+                                     .wake_reader = on_spool_backlog,
+                                     .context = runtime };
+    struct ranges stored = { 0 };
+    if (!spool_open(&options, &gateway->spool, err))
+        return false;
+    store_stored_inserts(gateway->store, spool_id(gateway->spool), &stored);
+    spool_found_stored(gateway->spool, &stored);
+    store_set_spool(gateway->store, spool_id(gateway->spool), 0);
+    ranges_fini(&stored);
     return true;
 }
 
@@ -340,6 +398,7 @@ static void start_workers(struct runtime *runtime)
                                        .sink = gateway->sink,
                                        .ledger = gateway->ledger,
                                        .dlq = gateway->dlq,
+                                       .spool = gateway->spool,
                                        .clock = gateway->clock,
                                        .rng = gateway->rng,
                                        .attempts_max = (unsigned)config->flush_attempts,
@@ -348,9 +407,12 @@ static void start_workers(struct runtime *runtime)
                                        .log = insert_log_add,
                                        .log_context = gateway->insert_log };
     runtime->flusher = flusher_new(&options);
+    spool_start(gateway->spool, gateway->buffers);
     runtime->sources = system_sources_new(gateway, &gateway->sources_count);
     gateway->sources = runtime->sources;
     runtime->flushers = loop_start("flush", (size_t)config->flush_threads, gateway->clock, flush_step, runtime);
+    runtime->spool_writer = loop_start("spool", 1, gateway->clock, spool_write_step, runtime);
+    runtime->spool_reader = loop_start("spool", 1, gateway->clock, spool_read_step, runtime);
     runtime->mergers = loop_start("merge", (size_t)config->merge_threads, gateway->clock, merge_step, runtime);
     runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
     runtime->auto_replay.gateway = gateway;
@@ -393,8 +455,10 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     if (!server_library_check(err) || !open_sockets(runtime, err) || !start_admin(runtime, err))
         return false;
     set_stage(runtime, STAGE_RECOVERING);
-    if (!open_store(runtime, exit_status, err) || !open_letters(runtime, err))
+    uint64_t from_ns = clock_mono_ns(gateway->clock);
+    if (!open_store(runtime, exit_status, err) || !open_letters(runtime, err) || !open_spool(runtime, err))
         return false;
+    metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
     start_workers(runtime);
     if (!start_servers(runtime, err))
         return false;
@@ -530,6 +594,20 @@ static void serve(struct runtime *runtime)
 
 /* --- stop --------------------------------------------------------------------------------------------------------- */
 
+static bool has_spool(const struct runtime *runtime)
+{
+    return runtime->config->spool_mode != 0;
+}
+
+/* Without a spool a batch that cannot be written now has to find its end: refused, or letters. */
+static void last_try(struct runtime *runtime)
+{
+    if (has_spool(runtime))
+        return;
+    flusher_last_try(runtime->flusher);
+    loop_wake(runtime->flushers);
+}
+
 /* A second SIGTERM leaves little time. */
 static void hurry_on_signal(struct runtime *runtime, uint64_t *deadline_ns)
 {
@@ -539,8 +617,15 @@ static void hurry_on_signal(struct runtime *runtime, uint64_t *deadline_ns)
     uint64_t now_ns = clock_mono_ns(runtime->gateway.clock);
     *deadline_ns = MIN(*deadline_ns, now_ns + HURRY_S * NS_PER_S);
     atomic_store(&runtime->hurry, true);
-    flusher_last_try(runtime->flusher);
-    loop_wake(runtime->flushers);
+    last_try(runtime);
+}
+
+/* What is on its way through the spool comes after the mark. */
+static bool is_flushed(struct runtime *runtime, uint64_t mark)
+{
+    struct buffers_stats stats;
+    buffers_get_stats(runtime->gateway.buffers, &stats);
+    return stats.inserts == 0 && buffers_flushed(runtime->gateway.buffers, mark);
 }
 
 static bool flush_until(struct runtime *runtime, uint64_t *deadline_ns, uint64_t span_ns)
@@ -550,15 +635,14 @@ static bool flush_until(struct runtime *runtime, uint64_t *deadline_ns, uint64_t
     buffers_close(gateway->buffers);
     uint64_t mark = buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_SHUTDOWN);
     loop_wake(runtime->flushers);
-    bool last_try = false;
-    while (!buffers_flushed(gateway->buffers, mark)) {
+    bool trying_last = false;
+    while (!is_flushed(runtime, mark)) {
         uint64_t now_ns = clock_mono_ns(gateway->clock);
         if (now_ns >= *deadline_ns)
             return false;
-        if (!last_try && now_ns + span_ns / 100 * LAST_TRY_PERCENT >= *deadline_ns) {
-            last_try = true;
-            flusher_last_try(runtime->flusher);
-            loop_wake(runtime->flushers);
+        if (!trying_last && now_ns + span_ns / 100 * LAST_TRY_PERCENT >= *deadline_ns) {
+            trying_last = true;
+            last_try(runtime);
         }
         hurry_on_signal(runtime, deadline_ns);
     }
@@ -586,6 +670,10 @@ static enum runtime_exit drain(struct runtime *runtime)
     for (size_t i = 0; i < runtime->servers_count; i++)
         server_quiesce(runtime->servers[i]);
     bool flushed = flush_until(runtime, &deadline_ns, span_ns);
+    if (!flushed && has_spool(runtime)) {
+        loop_stop(runtime->flushers);
+        flusher_spool_rest(runtime->flusher);
+    }
     wake_servers(runtime);
     uint64_t grace_ns = clock_mono_ns(gateway->clock) + ANSWER_GRACE_S * NS_PER_S;
     if (!flushed || !answered_until(runtime, grace_ns)) {
@@ -596,11 +684,14 @@ static enum runtime_exit drain(struct runtime *runtime)
     struct buffers_stats stats;
     buffers_get_stats(gateway->buffers, &stats);
     uint64_t given_up = atomic_load(&gateway->waits_given_up);
-    log_info("stopped: took_ms=%llu inserts_left=%llu waiters_unknown=%llu unanswered=%llu",
+    struct spool_stats spool;
+    spool_sync(gateway->spool);
+    spool_get_stats(gateway->spool, &spool);
+    log_info("stopped: took_ms=%llu inserts_left=%llu inserts_spooled=%llu waiters_unknown=%llu unanswered=%llu",
              (unsigned long long)((clock_mono_ns(gateway->clock) - from_ns) / NS_PER_MS),
-             (unsigned long long)stats.inserts, (unsigned long long)given_up,
+             (unsigned long long)stats.inserts, (unsigned long long)spool.undone, (unsigned long long)given_up,
              (unsigned long long)atomic_load(&gateway->unanswered[0]));
-    return flushed && given_up == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
+    return flushed && given_up == 0 && spool.undone == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
 }
 
 /* The admin listener looks at the others as long as it lives, so it goes before they are freed. */
@@ -646,6 +737,9 @@ static void stop(struct runtime *runtime)
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
     loop_free(runtime->scrubbers);
+    loop_free(runtime->spool_reader);
+    loop_free(runtime->spool_writer);
+    spool_close(gateway->spool);
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);

@@ -15,7 +15,7 @@ enum runtime_exit {
     RUNTIME_USAGE = 2,
     RUNTIME_DATA_FORMAT = 3,
     RUNTIME_DATA_LOCKED = 4,
-    RUNTIME_UNFINISHED = 5, /* stopped at the deadline: rows were left, or waiters were sent away */
+    RUNTIME_UNFINISHED = 5, /* stopped at the deadline: inserts are only spooled, or waiters were sent away */
     RUNTIME_CONFIG = 78
 };
 

@@ -86,8 +86,10 @@ static bool content_counts(const struct table_def *def, const struct rows_report
 static void add_member(struct work *work, struct insert *insert, size_t row_first, const struct rows_report *report)
 {
     struct table_member *member = &work->members[work->members_count];
-    *member =
-        (struct table_member){ .row_first = row_first, .rows = (size_t)report->rows, .differs = report->used_volatile };
+    *member = (struct table_member){ .row_first = row_first,
+                                     .rows = (size_t)report->rows,
+                                     .spool_sequence = insert->spool_sequence,
+                                     .differs = report->used_volatile };
     work->inserts[work->members_count++] = insert;
     if (!work->shape->deduplicate)
         return;

@@ -134,8 +134,8 @@ static bool is_about_merges(struct str statement)
 
 static bool reads_only(struct str statement)
 {
-    static const char *const words[] = { "SELECT",  "WITH", "SHOW", "DESCRIBE", "DESC",  "EXISTS",
-                                         "EXPLAIN", "SET",  "USE",  "CHECK",    "VALUES" };
+    static const char *const words[] = { "SELECT", "WITH",    "FROM", "SHOW", "DESCRIBE", "DESC",
+                                         "EXISTS", "EXPLAIN", "SET",  "USE",  "CHECK",    "VALUES" };
     for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
         if (first_word_is(statement, words[i]))
             return true;

@@ -384,6 +384,55 @@ static bool fill_users(void *context, struct block *block, struct err *err)
     return true;
 }
 
+/* --- grants ------------------------------------------------------------------------------------------------------- */
+
+static const char grants_columns[] =
+    "user_name Nullable(String), role_name Nullable(String), access_type String, database Nullable(String), table "
+    "Nullable(String), column Nullable(String), is_partial_revoke UInt8, grant_option UInt8";
+
+/* pattern: "db.table", either may be '*'; a '*' becomes NULL, as the engine has it. */
+static void add_grant(struct block *block, const struct auth_user *user, const char *access, struct str pattern)
+{
+    struct row row = row_start(block);
+    ptrdiff_t dot = str_find_char(pattern, '.');
+    struct str database = dot < 0 ? pattern : str_sub(pattern, 0, (size_t)dot);
+    struct str table = dot < 0 ? STR("*") : str_from(pattern, (size_t)dot + 1);
+    put_str(&row, user->name);
+    column_push_default(next(&row));
+    put_text(&row, access);
+    const struct str names[] = { database, table };
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        if (str_is(names[i], "*"))
+            column_push_default(next(&row));
+        else
+            put_str(&row, names[i]);
+    }
+    column_push_default(next(&row));
+    put_u8(&row, 0);
+    put_u8(&row, 0);
+    row_end(&row);
+}
+
+static bool fill_grants(void *context, struct block *block, struct err *err)
+{
+    static const char *const access[] = { "INSERT", "SELECT", "ALL" }; /* of enum config_grant, bit by bit */
+    struct gateway *gateway = context;
+    const struct auth *auth = gateway->auth; /* one of them, whatever a reload does meanwhile */
+    (void)err;
+    for (size_t i = 0; i < auth_users_count(auth); i++) {
+        const struct auth_user *user = auth_user_at(auth, i);
+        for (size_t bit = 0; bit < ARRAY_COUNT(access); bit++) {
+            if ((user->grants >> bit & 1) == 0)
+                continue;
+            for (size_t k = 0; k < user->tables_count; k++)
+                add_grant(block, user, access[bit], user->tables[k]);
+            if (user->tables_count == 0)
+                add_grant(block, user, access[bit], STR("*.*"));
+        }
+    }
+    return true;
+}
+
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
 static const char processes_columns[] =
@@ -429,6 +478,7 @@ struct sql_source *system_sources_new(struct gateway *gateway, size_t *count)
         { "events", events_columns, fill_events, gateway },
         { "build_options", build_columns, fill_build, gateway },
         { "users", users_columns, fill_users, gateway },
+        { "grants", grants_columns, fill_grants, gateway },
     };
     struct sql_source *out = mem_alloc(sizeof(sources));
     memcpy(out, sources, sizeof(sources));

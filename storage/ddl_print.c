@@ -21,11 +21,13 @@ static void print_backticks(struct strbuf *out, struct str name)
     strbuf_add_char(out, '`');
 }
 
-static void print_column(const struct schema_column *column, struct strbuf *out)
+static void print_column(const struct schema_column *column, bool lines, struct strbuf *out)
 {
     static const char *const kinds[] = { "", " DEFAULT", " MATERIALIZED", " ALIAS", " EPHEMERAL" };
     print_backticks(out, column->name);
-    strbuf_addf(out, " " STR_FMT "%s", STR_ARG(column->type->text), kinds[column->default_kind]);
+    strbuf_add_char(out, ' ');
+    type_print(column->type, lines ? TYPE_DDL : TYPE_ONE_LINE, 1, out);
+    strbuf_add_text(out, kinds[column->default_kind]);
     if (column->default_text.len > 0) {
         strbuf_add_char(out, ' ');
         strbuf_add(out, column->default_text);
@@ -48,7 +50,7 @@ static void print_columns(const struct table_def *def, bool lines, struct strbuf
     strbuf_add_text(out, lines ? "\n(" : " (");
     for (size_t i = 0; i < def->schema->columns_count; i++) {
         strbuf_addf(out, "%s%s", i == 0 ? "" : lines ? "," : ", ", indent);
-        print_column(&def->schema->columns[i], out);
+        print_column(&def->schema->columns[i], lines, out);
     }
     for (size_t i = 0; i < def->extras_count; i++) {
         strbuf_addf(out, "%s%s", lines ? "," : ", ", indent);

@@ -393,6 +393,20 @@ static bool check_rows(const struct merger *m, struct err *err)
                    (unsigned long long)account.rows_made, (unsigned long long)m->expired, (unsigned long long)written);
 }
 
+/* What the spool may still bring back is to be found in the merged part as well. */
+static void join_spooled(const struct merge_job *job, struct part_meta *meta)
+{
+    meta->spool_id = job->spool_id;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        const struct ranges *from = &job->sources[i]->spooled;
+        if (job->sources[i]->spool_id != job->spool_id)
+            continue;
+        for (size_t k = 0; k < from->count; k++)
+            if (from->items[k].last >= job->spool_floor)
+                ranges_add(&meta->spooled, MAX(from->items[k].first, job->spool_floor), from->items[k].last);
+    }
+}
+
 static bool finish(struct merger *m, struct err *err)
 {
     const struct merge_job *job = m->job;
@@ -406,6 +420,7 @@ static bool finish(struct merger *m, struct err *err)
         meta.newest_wall_ns = MAX(meta.newest_wall_ns, job->sources[i]->newest_wall_ns);
     memcpy(meta.table_uuid, job->def->uuid, sizeof meta.table_uuid);
     must(partition_key_copy(&meta.partition, &job->sources[0]->partition));
+    join_spooled(job, &meta);
     bool ok = part_writer_finish(m->writer, &meta, err);
     part_meta_fini(&meta);
     return ok;

@@ -62,6 +62,7 @@ struct merge_job {
     struct part *const *sources; /* in order of blocks */
     size_t sources_count;
     int64_t wall_ns;
+    uint64_t spool_id, spool_floor; /* which inserts of its sources the merged part has to name: store_set_spool */
     const struct ttl *ttl;          /* rows that it says are over are left out; NULL: none are */
     const int *cancel_a, *cancel_b; /* atomic; either stops it with ABORTED */
     struct merge_progress *progress;

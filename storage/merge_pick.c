@@ -4,7 +4,7 @@
 #include "storage/merge.h"
 
 enum { WINDOW = 1000, BASE_LOWEST = 2, BASE_FAST = 20, PARTS_FROM = 40, PARTS_TO = 200 };
-static const double BASE_SLOW = 2.5, BASE_AT_RATE = 10, RATE = 256 * 1024; /* bytes a second */
+static const double BASE_SLOW = 2.5, BASE_AT_RATE = 7.5, RATE = 256 * 1024; /* bytes a second */
 #define MIN_AGE_S 10.0
 #define MAX_AGE_SMALL_S 3600.0
 #define MAX_AGE_LARGE_S (30.0 * 86400)

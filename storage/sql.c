@@ -32,11 +32,6 @@ static void add_text(struct sql_run *run, size_t column, struct str text)
     block->rows = MAX(block->rows, block->columns[column].rows);
 }
 
-static bool like_matches(const struct sql_statement *statement, struct str name)
-{
-    return !statement->like_given || string_like(name, statement->like, statement->like_fold) != statement->like_not;
-}
-
 static struct str database_of(const struct sql_run *run, const struct sql_statement *statement)
 {
     return statement->database.len > 0 ? statement->database : run->session->database;
@@ -44,7 +39,7 @@ static struct str database_of(const struct sql_run *run, const struct sql_statem
 
 static bool database_exists(const struct sql_run *run, struct str name)
 {
-    return str_is(name, "system") || store_has_database(run->session->store, name);
+    return sql_database_is_own(name) || store_has_database(run->session->store, name);
 }
 
 static bool need_database(const struct sql_run *run, struct str name, struct err *err)
@@ -54,52 +49,6 @@ static bool need_database(const struct sql_run *run, struct str name, struct err
 }
 
 /* ---- SHOW, EXISTS, DESCRIBE, USE ---- */
-
-static bool show_databases(struct sql_run *run, const struct sql_statement *statement)
-{
-    static const char *const names[] = { "name" };
-    struct str *databases;
-    size_t count;
-    bool system_done = false;
-    begin_rows(run, names, 1, TYPE_STRING);
-    store_databases(run->session->store, run->arena, &databases, &count);
-    for (size_t i = 0; i <= count; i++) {
-        if (!system_done && (i == count || str_cmp(databases[i], STR("system")) > 0)) {
-            system_done = true;
-            if (like_matches(statement, STR("system")))
-                add_text(run, 0, STR("system"));
-        }
-        if (i < count && like_matches(statement, databases[i]))
-            add_text(run, 0, databases[i]);
-    }
-    return true;
-}
-
-static bool show_tables(struct sql_run *run, const struct sql_statement *statement, struct err *err)
-{
-    static const char *const names[] = { "name" };
-    struct str database = database_of(run, statement);
-    struct table **tables;
-    size_t count;
-    if (!need_database(run, database, err))
-        return false;
-    begin_rows(run, names, 1, TYPE_STRING);
-    if (str_is(database, "system")) {
-        for (size_t i = 0; i < sql_system_count(run->session); i++)
-            if (like_matches(statement, sql_system_name(run->session, i)))
-                add_text(run, 0, sql_system_name(run->session, i));
-        return true;
-    }
-    store_tables(run->session->store, database, &tables, &count);
-    for (size_t i = 0; i < count; i++) {
-        struct str name = table_def(tables[i])->name;
-        if (like_matches(statement, name))
-            add_text(run, 0, name);
-        table_unref(tables[i]);
-    }
-    free(tables);
-    return true;
-}
 
 static bool show_create(struct sql_run *run, const struct sql_statement *statement, struct err *err)
 {
@@ -130,7 +79,9 @@ static bool exists(struct sql_run *run, const struct sql_statement *statement)
     struct err ignored = { 0 };
     bool found = false;
     struct str database = database_of(run, statement);
-    if (statement->is_database) {
+    if (statement->is_other) {
+        found = false;
+    } else if (statement->is_database) {
         found = database_exists(run, statement->name);
     } else if (str_is(database, "system")) {
         for (size_t i = 0; i < sql_system_count(run->session); i++)
@@ -148,38 +99,54 @@ static bool exists(struct sql_run *run, const struct sql_statement *statement)
     return true;
 }
 
+/* A Bool setting: of the statement's own clause, else of the session. */
+static bool setting_is_on(const struct sql_run *run, const char *name)
+{
+    const struct sql_session *session = run->session;
+    const struct sql_result *result = run->result;
+    struct str value = STR_EMPTY, type;
+    if (session->setting != NULL && !session->setting(session->setting_context, str_of(name), &value, &type))
+        value = STR_EMPTY;
+    for (size_t i = 0; i < result->settings_count; i++)
+        if (str_is(result->settings[i].name, name))
+            value = result->settings[i].value;
+    return str_is(value, "1") || str_eq_nocase(value, STR("true"));
+}
+
 /* name, type, default_type, default_expression, comment, codec_expression, ttl_expression */
 static void describe_row(struct sql_run *run, struct str name, const struct type *type,
                          const struct schema_column *column)
 {
     static const char *const kinds[] = { "", "DEFAULT", "MATERIALIZED", "ALIAS", "EPHEMERAL" };
     struct str none = STR_EMPTY;
-    struct strbuf codec = { 0 };
+    struct strbuf codec = { 0 }, type_text = { 0 };
+    type_print(type, setting_is_on(run, "print_pretty_type_names") ? TYPE_LINES : TYPE_ONE_LINE, 0, &type_text);
     if (column != NULL && column->codec_text.len > 0 && !str_starts(column->codec_text, STR("CODEC(")))
         strbuf_addf(&codec, "CODEC(" STR_FMT ")", STR_ARG(column->codec_text));
     else if (column != NULL)
         strbuf_add(&codec, column->codec_text);
     const struct str cells[] = {
         name,
-        type->text,
+        strbuf_view(&type_text),
         column == NULL ? none : str_of(kinds[column->default_kind]),
         column == NULL ? none : column->default_text,
         column == NULL ? none : column->comment,
         strbuf_view(&codec),
         column == NULL ? none : column->ttl_text,
     };
-    for (size_t i = 0; i < ARRAY_COUNT(cells); i++)
+    for (size_t i = 0; i < run->result->block.columns_count; i++)
         add_text(run, i, cells[i]);
     strbuf_fini(&codec);
+    strbuf_fini(&type_text);
 }
 
-static bool describe_query(struct sql_run *run, const struct sql_statement *statement, struct err *err)
+static bool describe_query(struct sql_run *run, struct sql_query *query, struct err *err)
 {
     struct sql_resolver resolver = { .run = run, .arena = run->arena };
-    if (!sql_resolve_query(&resolver, statement->query, NULL, err))
+    if (!sql_resolve_query(&resolver, query, NULL, err))
         return false;
-    for (size_t i = 0; i < statement->query->columns_count; i++)
-        describe_row(run, statement->query->columns[i].name, statement->query->columns[i].type, NULL);
+    for (size_t i = 0; i < query->columns_count; i++)
+        describe_row(run, query->columns[i].name, query->columns[i].type, NULL);
     return true;
 }
 
@@ -200,10 +167,13 @@ static bool describe(struct sql_run *run, const struct sql_statement *statement,
     static const char *const names[] = {
         "name", "type", "default_type", "default_expression", "comment", "codec_expression", "ttl_expression"
     };
+    struct sql_query *query = statement->query;
     struct table *table;
-    begin_rows(run, names, ARRAY_COUNT(names), TYPE_STRING);
-    if (statement->query != NULL)
-        return describe_query(run, statement, err);
+    begin_rows(run, names, setting_is_on(run, "describe_compact_output") ? 2 : ARRAY_COUNT(names), TYPE_STRING);
+    if (query == NULL && !sql_view_query(run->arena, database_of(run, statement), statement->name, &query, err))
+        return false;
+    if (query != NULL)
+        return describe_query(run, query, err);
     if (str_is(database_of(run, statement), "system"))
         return describe_system(run, statement, err);
     if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
@@ -294,13 +264,10 @@ static bool dispatch(struct sql_run *run, struct sql_statement *statement, struc
 {
     switch (statement->kind) {
     case SQL_SELECT:
-        return run_select(run, statement->query, err);
+        return (statement->database.len == 0 || need_database(run, statement->database, err)) &&
+               run_select(run, statement->query, err);
     case SQL_EXPLAIN:
         return explain(run, statement->query, err);
-    case SQL_SHOW_DATABASES:
-        return show_databases(run, statement);
-    case SQL_SHOW_TABLES:
-        return show_tables(run, statement, err);
     case SQL_SHOW_CREATE:
         return show_create(run, statement, err);
     case SQL_DESCRIBE:

@@ -442,6 +442,11 @@ static const struct sql_aggregate aggregates[] = {
 };
 /* clang-format on */
 
+const struct sql_aggregate *sql_aggregate_at(size_t index)
+{
+    return index < ARRAY_COUNT(aggregates) ? &aggregates[index] : NULL;
+}
+
 static const struct sql_aggregate *find_exact(struct str name)
 {
     for (size_t i = 0; i < ARRAY_COUNT(aggregates); i++) {

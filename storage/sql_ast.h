@@ -165,25 +165,14 @@ struct sql_query {
     size_t offset;
 };
 
-enum sql_statement_kind {
-    SQL_SELECT,
-    SQL_EXPLAIN,
-    SQL_SHOW_DATABASES,
-    SQL_SHOW_TABLES,
-    SQL_SHOW_CREATE,
-    SQL_DESCRIBE,
-    SQL_EXISTS,
-    SQL_USE,
-    SQL_SET
-};
+enum sql_statement_kind { SQL_SELECT, SQL_EXPLAIN, SQL_SHOW_CREATE, SQL_DESCRIBE, SQL_EXISTS, SQL_USE, SQL_SET };
 
 struct sql_statement {
     enum sql_statement_kind kind;
     struct sql_query *query;
-    struct str database, name; /* of the object; database empty: the current one */
+    struct str database, name; /* of the object; database empty: the current one; of a SELECT: has to exist */
     bool is_database;          /* EXISTS, SHOW CREATE: about a database */
-    struct str like;
-    bool like_given, like_fold, like_not;
+    bool is_other;             /* EXISTS: about what there is none of: a view, a dictionary, a temporary table */
     struct str format;
     struct insert_setting *settings;
     size_t settings_count;
@@ -193,6 +182,8 @@ struct sql_statement {
  * UNKNOWN_QUERY_PARAMETER, NOT_IMPLEMENTED. */
 must_use bool sql_parse(struct str text, const struct insert_param *params, size_t params_count, struct arena *arena,
                         struct sql_statement *statement, struct err *err);
+/* The whole of text is one SELECT. */
+must_use bool sql_parse_query(struct str text, struct arena *arena, struct sql_query **query, struct err *err);
 /* The whole of text is one expression. */
 must_use bool sql_parse_expression(struct str text, struct arena *arena, struct sql_node **node, struct err *err);
 

@@ -696,7 +696,7 @@ bool sql_bind_session(struct sql_resolver *r, struct sql_node *node, struct err 
         return set_text(r, node, session->user);
     if (str_is(node->name, "currentDatabase"))
         return set_text(r, node, session->database);
-    if (str_is(node->name, "queryID"))
+    if (str_is(node->name, "queryID") || str_is(node->name, "initialQueryID"))
         return set_text(r, node, session->query_id);
     if (str_is(node->name, "revision"))
         return set_integer(r, node, TYPE_UINT32, SQL_REVISION);
@@ -710,6 +710,31 @@ bool sql_bind_session(struct sql_resolver *r, struct sql_node *node, struct err 
     return sql_bind_error(node, ERR_UNKNOWN_FUNCTION, "not known", err);
 }
 
+/* As the engine has it: a number is of the least type that holds it, times in seconds are floats. */
+static bool set_setting(struct sql_resolver *r, struct sql_node *node, struct str type, struct str value)
+{
+    struct err err = { 0 };
+    struct sql_node *literal;
+    double seconds;
+    if (str_is(type, "Bool"))
+        return set_integer(r, node, TYPE_BOOL, str_is(value, "1") || str_eq_nocase(value, STR("true")));
+    if ((str_is(type, "Seconds") || str_is(type, "Float") || str_is(type, "Double")) &&
+        str_to_double(value, &seconds)) {
+        struct sql_value real = { .kind = SQL_REAL, .r = seconds };
+        sql_node_set_value(r, node, type_of_kind(TYPE_FLOAT64), &real);
+        return true;
+    }
+    if (str_starts(value, STR("auto(")) && str_ends(value, STR(")"))) /* threads: what it comes to here */
+        value = str_sub(value, 5, value.len - 6);
+    int64_t number;
+    if (str_is(type, "String") || !str_to_i64(value, &number))
+        return set_text(r, node, value);
+    if (!sql_parse_expression(arena_dup(r->arena, value), r->arena, &literal, &err) || literal->kind != SQL_LITERAL)
+        return set_text(r, node, value);
+    sql_node_set_value(r, node, literal->type, &literal->value);
+    return true;
+}
+
 bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     const struct sql_session *session = r->run->session;
@@ -718,18 +743,13 @@ bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err 
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "the name of a setting must be a constant string",
                               err);
     struct str value, type;
-    int64_t number;
     if (session->setting == NULL || !session->setting(session->setting_context, name->value.s, &value, &type))
         return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "'", STR_ARG(name->value.s));
     const struct sql_result *result = r->run->result;
     for (size_t i = 0; i < result->settings_count; i++)
         if (str_eq(result->settings[i].name, name->value.s)) /* of the statement's own clause */
             value = result->settings[i].value;
-    if (str_is(type, "Bool"))
-        return set_integer(r, node, TYPE_BOOL, str_is(value, "1") || str_eq_nocase(value, STR("true")));
-    if (str_is(type, "UInt64") && str_to_i64(value, &number))
-        return set_integer(r, node, TYPE_UINT64, number);
-    return set_text(r, node, value);
+    return set_setting(r, node, type, value);
 }
 
 bool sql_bind_now(struct sql_resolver *r, struct sql_node *node, struct err *err)

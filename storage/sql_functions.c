@@ -13,6 +13,11 @@ static const struct sql_function functions[] = {
 #undef X
 };
 
+const struct sql_function *sql_function_at(size_t index)
+{
+    return index < ARRAY_COUNT(functions) ? &functions[index] : NULL;
+}
+
 const struct sql_function *sql_function_find(struct str name)
 {
     for (size_t i = 0; i < ARRAY_COUNT(functions); i++)

@@ -1,4 +1,4 @@
-/* sql_parse.c: statements: SELECT with its clauses, SHOW, DESCRIBE, EXISTS, EXPLAIN, USE, SET. */
+/* sql_parse.c: statements: SELECT with its clauses, DESCRIBE, EXISTS, EXPLAIN, USE, SET. */
 #include <string.h>
 
 #include "storage/sql_parser.h"
@@ -39,7 +39,7 @@ bool sql_starts_query(const struct sql_parser *p)
     while (lexer_take_symbol(&ahead, "("))
         continue;
     struct token token = lexer_next(&ahead);
-    if (token_is_word(token, "SELECT"))
+    if (token_is_word(token, "SELECT") || token_is_word(token, "FROM"))
         return true;
     struct token after = lexer_peek(&ahead);
     return token_is_word(token, "WITH") && !token_is_symbol(after, ",") && !token_is_symbol(after, ")");
@@ -264,7 +264,7 @@ static bool order_clause(struct sql_parser *p, struct sql_select *select)
 }
 
 /* LIMIT n, LIMIT m, n, LIMIT n OFFSET m, each also with BY. */
-static bool limit_clause(struct sql_parser *p, struct sql_select *select)
+bool sql_limit(struct sql_parser *p, struct sql_select *select)
 {
     struct sql_node *limit, *offset = NULL;
     if (!sql_expression(p, &limit))
@@ -296,7 +296,7 @@ static bool limit_clause(struct sql_parser *p, struct sql_select *select)
     return true;
 }
 
-static bool and_where(struct sql_parser *p, struct sql_select *select)
+bool sql_where(struct sql_parser *p, struct sql_select *select)
 {
     struct sql_node *node;
     if (!sql_expression(p, &node))
@@ -316,13 +316,13 @@ static bool and_where(struct sql_parser *p, struct sql_select *select)
 
 static bool select_tail(struct sql_parser *p, struct sql_select *select)
 {
-    if (sql_word(p, "FROM") && !from_clause(p, select))
+    if (select->tables_count == 0 && sql_word(p, "FROM") && !from_clause(p, select))
         return false;
     if (sql_next_is_word(p, "ARRAY") || (sql_next_is_word(p, "LEFT") && token_is_word(sql_peek_second(p), "ARRAY")))
         return sql_unsupported(p, sql_peek(p).offset, "ARRAY JOIN");
-    if (sql_word(p, "PREWHERE") && !and_where(p, select))
+    if (sql_word(p, "PREWHERE") && !sql_where(p, select))
         return false;
-    if (sql_word(p, "WHERE") && !and_where(p, select))
+    if (sql_word(p, "WHERE") && !sql_where(p, select))
         return false;
     if (sql_word(p, "GROUP") && !group_clause(p, select))
         return false;
@@ -334,7 +334,7 @@ static bool select_tail(struct sql_parser *p, struct sql_select *select)
         return false;
     while (sql_next_is_word(p, "LIMIT") && select->limit == NULL) {
         lexer_next(&p->lexer);
-        if (!limit_clause(p, select))
+        if (!sql_limit(p, select))
             return false;
     }
     if (sql_next_is_word(p, "OFFSET") && select->offset == NULL) {
@@ -370,6 +370,8 @@ static bool select_one(struct sql_parser *p, struct sql_select **out)
     struct sql_select *select = ARENA_NEW(p->arena, struct sql_select);
     *out = select;
     if (sql_word(p, "WITH") && !with_clause(p, select))
+        return false;
+    if (sql_word(p, "FROM") && !from_clause(p, select)) /* FROM t SELECT a */
         return false;
     if (!sql_expect_word(p, "SELECT"))
         return false;
@@ -507,7 +509,7 @@ static bool statement_end(struct sql_parser *p, struct sql_statement *statement)
 
 /* ---- other statements ---- */
 
-static bool object_name(struct sql_parser *p, struct sql_statement *statement)
+bool sql_object_name(struct sql_parser *p, struct sql_statement *statement)
 {
     if (!sql_name(p, &statement->name))
         return false;
@@ -517,60 +519,15 @@ static bool object_name(struct sql_parser *p, struct sql_statement *statement)
     return sql_name(p, &statement->name);
 }
 
-static bool like_clause(struct sql_parser *p, struct sql_statement *statement)
-{
-    struct lexer before = p->lexer;
-    statement->like_not = sql_word(p, "NOT");
-    statement->like_fold = sql_word(p, "ILIKE");
-    statement->like_given = statement->like_fold || sql_word(p, "LIKE");
-    if (!statement->like_given) {
-        p->lexer = before;
-        statement->like_not = false;
-        return true;
-    }
-    struct strbuf text = { 0 };
-    struct token token = lexer_next(&p->lexer);
-    bool ok = token.kind == TOKEN_STRING ? token_unquote(token, &text, p->err)
-                                         : lexer_error(&p->lexer, token, "pattern", p->err);
-    if (ok)
-        statement->like = arena_dup(p->arena, strbuf_view(&text));
-    strbuf_fini(&text);
-    return ok;
-}
-
-static bool show(struct sql_parser *p, struct sql_statement *statement)
-{
-    if (sql_word(p, "DATABASES") || sql_word(p, "SCHEMAS")) {
-        statement->kind = SQL_SHOW_DATABASES;
-        return like_clause(p, statement);
-    }
-    sql_word(p, "FULL");
-    if (sql_word(p, "TABLES")) {
-        statement->kind = SQL_SHOW_TABLES;
-        if ((sql_word(p, "FROM") || sql_word(p, "IN")) && !sql_name(p, &statement->database))
-            return false;
-        return like_clause(p, statement);
-    }
-    if (sql_word(p, "COLUMNS") || sql_word(p, "FIELDS"))
-        return sql_unsupported(p, sql_peek(p).offset, "SHOW COLUMNS (DESCRIBE TABLE tells the same)");
-    if (!sql_word(p, "CREATE"))
-        return sql_expected(p, "DATABASES, TABLES, CREATE");
-    statement->kind = SQL_SHOW_CREATE;
-    statement->is_database = sql_word(p, "DATABASE");
-    if (!statement->is_database)
-        sql_word(p, "TABLE");
-    return object_name(p, statement);
-}
-
 static bool exists(struct sql_parser *p, struct sql_statement *statement)
 {
     statement->kind = SQL_EXISTS;
     statement->is_database = sql_word(p, "DATABASE");
     if (!statement->is_database) {
-        sql_word(p, "TEMPORARY");
+        statement->is_other = sql_word(p, "VIEW") || sql_word(p, "DICTIONARY") || sql_word(p, "TEMPORARY");
         sql_word(p, "TABLE");
     }
-    return object_name(p, statement);
+    return sql_object_name(p, statement);
 }
 
 static bool explain(struct sql_parser *p, struct sql_statement *statement)
@@ -597,7 +554,24 @@ static bool describe(struct sql_parser *p, struct sql_statement *statement)
         return sql_select_query(p, &statement->query) && sql_expect_symbol(p, ")");
     if (sql_starts_query(p))
         return sql_select_query(p, &statement->query);
-    return object_name(p, statement);
+    return sql_object_name(p, statement);
+}
+
+/* SET name = value, ...; SET TIME ZONE 'x'; SET ROLE DEFAULT | NONE | ALL, of which there are none to choose from. */
+static bool set(struct sql_parser *p, struct sql_statement *statement)
+{
+    struct token second = sql_peek_second(p);
+    if (token_is_symbol(second, "="))
+        return settings_clause(p, statement);
+    if (sql_word(p, "ROLE"))
+        return sql_word(p, "DEFAULT") || sql_word(p, "NONE") || sql_word(p, "ALL") ||
+               sql_unsupported(p, sql_peek(p).offset, "a role");
+    if (!sql_word(p, "TIME") || !sql_word(p, "ZONE") || sql_peek(p).kind != TOKEN_STRING)
+        return settings_clause(p, statement);
+    statement->settings = ARENA_NEW(p->arena, struct insert_setting);
+    statement->settings_count = 1;
+    statement->settings->name = STR("session_timezone");
+    return sql_literal_string(p, &statement->settings->value);
 }
 
 static bool statement_body(struct sql_parser *p, struct sql_statement *statement)
@@ -607,7 +581,7 @@ static bool statement_body(struct sql_parser *p, struct sql_statement *statement
         return sql_select_query(p, &statement->query);
     }
     if (sql_word(p, "SHOW"))
-        return show(p, statement);
+        return sql_show(p, statement);
     if (sql_word(p, "DESCRIBE") || sql_word(p, "DESC"))
         return describe(p, statement);
     if (sql_word(p, "EXISTS"))
@@ -621,7 +595,7 @@ static bool statement_body(struct sql_parser *p, struct sql_statement *statement
     }
     if (sql_word(p, "SET")) {
         statement->kind = SQL_SET;
-        return settings_clause(p, statement);
+        return set(p, statement);
     }
     return sql_expected(p, "SELECT, WITH, SHOW, DESCRIBE, EXISTS, EXPLAIN, USE, SET");
 }
@@ -643,6 +617,13 @@ bool sql_parse(struct str text, const struct insert_param *params, size_t params
     if (sql_peek(&parser).kind == TOKEN_END)
         return err_set(err, ERR_SYNTAX_ERROR, "Empty query");
     return statement_body(&parser, statement) && statement_end(&parser, statement);
+}
+
+bool sql_parse_query(struct str text, struct arena *arena, struct sql_query **query, struct err *err)
+{
+    struct sql_parser parser = parser_of(text, arena, err);
+    return sql_select_query(&parser, query) &&
+           (sql_peek(&parser).kind == TOKEN_END || sql_expected(&parser, "end of the query"));
 }
 
 bool sql_parse_expression(struct str text, struct arena *arena, struct sql_node **node, struct err *err)

@@ -64,6 +64,13 @@ bool sql_aliased(struct sql_parser *p, bool bare_ok, struct sql_node **node);
 bool sql_expressions(struct sql_parser *p, struct sql_nodes *nodes);
 /* SELECT ... UNION ...; the next token is SELECT, WITH or an opening parenthesis. */
 bool sql_select_query(struct sql_parser *p, struct sql_query **query);
+/* What follows WHERE, joined by AND to what is there; what follows LIMIT. */
+bool sql_where(struct sql_parser *p, struct sql_select *select);
+bool sql_limit(struct sql_parser *p, struct sql_select *select);
+/* [database.]name */
+bool sql_object_name(struct sql_parser *p, struct sql_statement *statement);
+/* What follows SHOW (sql_show.c). */
+bool sql_show(struct sql_parser *p, struct sql_statement *statement);
 bool sql_starts_query(const struct sql_parser *p);
 /* True when a bare word here is a clause's keyword and not an alias. */
 bool sql_is_reserved(struct token token);

@@ -84,6 +84,10 @@ static bool resolve_table(struct sql_resolver *r, struct sql_select *select, str
     struct sql_with *with = NULL;
     table->id = r->tables++;
     table->outer_since = SIZE_MAX;
+    if (table->query == NULL && table->function == NULL &&
+        !sql_view_query(r->arena, table->database.len > 0 ? table->database : r->run->session->database, table->name,
+                        &table->query, err))
+        return false;
     if (table->query == NULL && table->function == NULL && table->database.len == 0 &&
         find_cte(select, table->name, &with)) {
         table->query = with->query;

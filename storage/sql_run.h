@@ -107,6 +107,8 @@ struct sql_call { /* one place in the statement where a function of ours is call
 const struct sql_function *sql_function_find(struct str name);
 /* *filtered: the name ends in If, and an aggregate of the rest exists; *or_null, *or_default likewise. */
 const struct sql_aggregate *sql_aggregate_find(struct str name, bool *filtered, bool *or_null);
+const struct sql_function *sql_function_at(size_t index);   /* NULL behind the last */
+const struct sql_aggregate *sql_aggregate_at(size_t index); /* likewise */
 /* A near name, or an empty one. */
 struct str sql_function_hint(struct str name);
 
@@ -181,6 +183,14 @@ bool sql_source_system(struct sql_run *run, struct sql_table *table, bool *found
 /* Names of the tables of system. */
 size_t sql_system_count(const struct sql_session *session);
 struct str sql_system_name(const struct sql_session *session, size_t index);
+/* system and information_schema. */
+bool sql_database_is_own(struct str name);
+/* Views: *query is NULL where the name is none. */
+bool sql_view_query(struct arena *arena, struct str database, struct str name, struct sql_query **query,
+                    struct err *err);
+bool sql_view_database(struct str database);
+const char *sql_view_name(size_t index); /* NULL behind the last */
+const char *sql_view_select(size_t index);
 /* One column of one row group of a part, into an empty column; its memory is accounted for. A column that is younger
  * than the part has its defaults. */
 bool sql_source_read(const struct sql_source_table *source, struct part *part, size_t group,

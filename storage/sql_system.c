@@ -7,15 +7,11 @@
 #include "storage/expr_text.h"
 #include "storage/part_log.h"
 #include "storage/sql_run.h"
+#include "storage/sql_system.h"
 
 /* ---- filling columns by name ---- */
 
-struct row {
-    struct block *block;
-    size_t at; /* the row being made */
-};
-
-static struct column *cell(struct row *row, const char *name)
+static struct column *cell(struct sql_system_row *row, const char *name)
 {
     size_t i = 0;
     while (i < row->block->columns_count && !str_is(row->block->names[i], name))
@@ -24,19 +20,19 @@ static struct column *cell(struct row *row, const char *name)
     return &row->block->columns[i];
 }
 
-static void set_text(struct row *row, const char *name, struct str text)
+void sql_system_text(struct sql_system_row *row, const char *name, struct str text)
 {
     column_push_str(cell(row, name), text);
 }
 
-static void set_number(struct row *row, const char *name, uint64_t number)
+void sql_system_number(struct sql_system_row *row, const char *name, uint64_t number)
 {
     struct column *column = cell(row, name);
     column_push_fixed(column, &number); /* little-endian: the low bytes come first */
 }
 
 /* What was not set gets its default. */
-static void end_row(struct row *row)
+void sql_system_end(struct sql_system_row *row)
 {
     struct block *block = row->block;
     block->rows = ++row->at;
@@ -54,45 +50,58 @@ static uint64_t seconds_of(int64_t wall_ns)
 
 static bool fill_one(void *context, struct block *block, struct err *err)
 {
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     (void)context;
     (void)err;
-    set_number(&row, "dummy", 0);
-    end_row(&row);
+    sql_system_number(&row, "dummy", 0);
+    sql_system_end(&row);
     return true;
 }
 
-static void add_database(struct row *row, struct str name, const char *engine)
+static void add_database(struct sql_system_row *row, struct str name, const char *engine)
 {
-    set_text(row, "name", name);
-    set_text(row, "database", name);
-    set_text(row, "engine", str_of(engine));
-    set_text(row, "engine_full", str_of(engine));
-    end_row(row);
+    sql_system_text(row, "name", name);
+    sql_system_text(row, "database", name);
+    sql_system_text(row, "engine", str_of(engine));
+    sql_system_text(row, "engine_full", str_of(engine));
+    sql_system_end(row);
+}
+
+/* The databases that are not the store's, in order. */
+static const struct {
+    const char *name, *engine;
+} own_databases[] = { { "INFORMATION_SCHEMA", "Memory" }, { "information_schema", "Memory" }, { "system", "Memory" } };
+
+bool sql_database_is_own(struct str name)
+{
+    for (size_t i = 0; i < ARRAY_COUNT(own_databases); i++)
+        if (str_is(name, own_databases[i].name))
+            return true;
+    return false;
 }
 
 static bool fill_databases(void *context, struct block *block, struct err *err)
 {
     struct sql_run *run = context;
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     struct str *names;
     size_t count;
-    bool system_done = false;
+    size_t own = 0;
     (void)err;
     store_databases(run->session->store, run->arena, &names, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (!system_done && str_cmp(names[i], STR("system")) > 0) {
-            add_database(&row, STR("system"), "Memory");
-            system_done = true;
+    for (size_t i = 0; i <= count; i++) {
+        while (own < ARRAY_COUNT(own_databases) &&
+               (i == count || str_cmp(names[i], str_of(own_databases[own].name)) > 0)) {
+            add_database(&row, str_of(own_databases[own].name), own_databases[own].engine);
+            own++;
         }
-        add_database(&row, names[i], "Atomic");
+        if (i < count)
+            add_database(&row, names[i], "Atomic");
     }
-    if (!system_done)
-        add_database(&row, STR("system"), "Memory");
     return true;
 }
 
-static void set_uuid(struct row *row, const char *name, const char *text)
+static void set_uuid(struct sql_system_row *row, const char *name, const char *text)
 {
     uint8_t bytes[16] = { 0 };
     size_t digits = 0;
@@ -106,41 +115,52 @@ static void set_uuid(struct row *row, const char *name, const char *text)
     column_push_fixed(cell(row, name), bytes);
 }
 
-static void add_table(struct row *row, struct table *table)
+static void add_table(struct sql_system_row *row, struct table *table)
 {
     const struct table_def *def = table_def(table);
     struct table_stats stats;
     struct strbuf text = { 0 };
     table_get_stats(table, &stats);
-    set_text(row, "database", def->database);
-    set_text(row, "name", def->name);
-    set_text(row, "table", def->name);
+    sql_system_text(row, "database", def->database);
+    sql_system_text(row, "name", def->name);
+    sql_system_text(row, "table", def->name);
     set_uuid(row, "uuid", def->uuid);
-    set_text(row, "engine", def->engine);
-    set_number(row, "metadata_version", def->schema->version);
+    sql_system_text(row, "engine", def->engine);
+    sql_system_number(row, "metadata_version", def->schema->version);
     table_def_print_line(def, &text);
-    set_text(row, "create_table_query", strbuf_view(&text));
+    sql_system_text(row, "create_table_query", strbuf_view(&text));
     strbuf_clear(&text);
     table_def_print_engine(def, &text);
-    set_text(row, "engine_full", strbuf_view(&text));
+    sql_system_text(row, "engine_full", strbuf_view(&text));
     strbuf_fini(&text);
-    set_text(row, "partition_key", def->partition_text);
-    set_text(row, "sorting_key", def->order_text);
-    set_text(row, "primary_key", def->primary_text.len > 0 ? def->primary_text : def->order_text);
-    set_text(row, "storage_policy", STR("default"));
-    set_number(row, "total_rows", stats.rows);
-    set_number(row, "total_bytes", stats.bytes);
-    set_number(row, "parts", stats.parts_active + stats.parts_old);
-    set_number(row, "active_parts", stats.parts_active);
-    set_text(row, "comment", def->comment);
-    set_number(row, "has_own_data", 1);
-    end_row(row);
+    sql_system_text(row, "partition_key", def->partition_text);
+    sql_system_text(row, "sorting_key", def->order_text);
+    sql_system_text(row, "primary_key", def->primary_text.len > 0 ? def->primary_text : def->order_text);
+    sql_system_text(row, "storage_policy", STR("default"));
+    sql_system_number(row, "total_rows", stats.rows);
+    sql_system_number(row, "total_bytes", stats.bytes);
+    sql_system_number(row, "parts", stats.parts_active + stats.parts_old);
+    sql_system_number(row, "active_parts", stats.parts_active);
+    sql_system_text(row, "comment", def->comment);
+    sql_system_number(row, "has_own_data", 1);
+    sql_system_end(row);
+}
+
+static void add_own_table(struct sql_system_row *row, struct str database, struct str name, const char *engine,
+                          struct str select)
+{
+    sql_system_text(row, "database", database);
+    sql_system_text(row, "name", name);
+    sql_system_text(row, "table", name);
+    sql_system_text(row, "engine", str_of(engine));
+    sql_system_text(row, "as_select", select);
+    sql_system_end(row);
 }
 
 static bool fill_tables(void *context, struct block *block, struct err *err)
 {
     struct sql_run *run = context;
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     struct table **tables;
     size_t count;
     (void)err;
@@ -150,13 +170,10 @@ static bool fill_tables(void *context, struct block *block, struct err *err)
         table_unref(tables[i]);
     }
     free(tables);
-    for (size_t i = 0; i < sql_system_count(run->session); i++) {
-        set_text(&row, "database", STR("system"));
-        set_text(&row, "name", sql_system_name(run->session, i));
-        set_text(&row, "table", sql_system_name(run->session, i));
-        set_text(&row, "engine", STR("SystemTable"));
-        end_row(&row);
-    }
+    for (size_t i = 0; i < sql_system_count(run->session); i++)
+        add_own_table(&row, STR("system"), sql_system_name(run->session, i), "SystemTable", STR_EMPTY);
+    for (size_t i = 0; sql_view_name(i) != NULL; i++)
+        add_own_table(&row, STR("information_schema"), str_of(sql_view_name(i)), "View", str_of(sql_view_select(i)));
     return true;
 }
 
@@ -166,44 +183,50 @@ static const char *default_kind_name(enum default_kind kind)
     return names[kind];
 }
 
-static void add_column(struct row *row, const struct table_def *def, const struct schema_column *column,
+static void add_column_type(struct sql_system_row *row, struct str name, const struct type *type)
+{
+    sql_system_text(row, "name", name);
+    sql_system_text(row, "column", name);
+    sql_system_text(row, "type", type->text);
+    if (type_is_integer(type) || type->kind == TYPE_BOOL) {
+        sql_system_number(row, "numeric_precision", 8 * type_width(type));
+        sql_system_number(row, "numeric_precision_radix", 2);
+        sql_system_number(row, "numeric_scale", 0);
+    } else if (type->kind == TYPE_DECIMAL) {
+        sql_system_number(row, "numeric_precision", type->precision);
+        sql_system_number(row, "numeric_precision_radix", 10);
+        sql_system_number(row, "numeric_scale", type->scale);
+    } else if (sql_type_is_time(type)) {
+        sql_system_number(row, "datetime_precision", type->kind == TYPE_DATETIME64 ? type->precision : 0);
+    }
+}
+
+static void add_column(struct sql_system_row *row, const struct table_def *def, const struct schema_column *column,
                        size_t position)
 {
     struct str primary = def->primary_text.len > 0 ? def->primary_text : def->order_text;
-    set_text(row, "database", def->database);
-    set_text(row, "table", def->name);
-    set_text(row, "name", column->name);
-    set_text(row, "column", column->name);
-    set_text(row, "type", column->type->text);
-    set_number(row, "position", position);
-    set_text(row, "default_kind", str_of(default_kind_name(column->default_kind)));
-    set_text(row, "default_expression", column->default_text);
-    set_text(row, "comment", column->comment);
-    set_number(row, "is_in_partition_key", expr_text_mentions(def->partition_text, column->name));
-    set_number(row, "is_in_sorting_key", expr_text_mentions(def->order_text, column->name));
-    set_number(row, "is_in_primary_key", expr_text_mentions(primary, column->name));
-    set_text(row, "compression_codec", column->codec_text);
-    if (type_is_integer(column->type)) {
-        set_number(row, "numeric_precision", 8 * type_width(column->type));
-        set_number(row, "numeric_precision_radix", 2);
-        set_number(row, "numeric_scale", 0);
-    } else if (column->type->kind == TYPE_DECIMAL) {
-        set_number(row, "numeric_precision", column->type->precision);
-        set_number(row, "numeric_precision_radix", 10);
-        set_number(row, "numeric_scale", column->type->scale);
-    } else if (column->type->kind == TYPE_DATETIME || column->type->kind == TYPE_DATETIME64) {
-        set_number(row, "datetime_precision", sql_type_is_time(column->type) ? column->type->precision : 0);
-    }
-    end_row(row);
+    sql_system_text(row, "database", def->database);
+    sql_system_text(row, "table", def->name);
+    sql_system_number(row, "position", position);
+    add_column_type(row, column->name, column->type);
+    sql_system_text(row, "default_kind", str_of(default_kind_name(column->default_kind)));
+    sql_system_text(row, "default_expression", column->default_text);
+    sql_system_text(row, "comment", column->comment);
+    sql_system_number(row, "is_in_partition_key", expr_text_mentions(def->partition_text, column->name));
+    sql_system_number(row, "is_in_sorting_key", expr_text_mentions(def->order_text, column->name));
+    sql_system_number(row, "is_in_primary_key", expr_text_mentions(primary, column->name));
+    sql_system_text(row, "compression_codec", column->codec_text);
+    sql_system_end(row);
 }
+
+static bool add_system_columns(struct sql_run *run, struct sql_system_row *row, struct err *err);
 
 static bool fill_columns(void *context, struct block *block, struct err *err)
 {
     struct sql_run *run = context;
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     struct table **tables;
     size_t count;
-    (void)err;
     store_tables(run->session->store, STR_EMPTY, &tables, &count);
     for (size_t i = 0; i < count; i++) {
         const struct table_def *def = table_def(tables[i]);
@@ -212,51 +235,51 @@ static bool fill_columns(void *context, struct block *block, struct err *err)
         table_unref(tables[i]);
     }
     free(tables);
-    return true;
+    return add_system_columns(run, &row, err);
 }
 
-static void add_part(struct row *row, const struct table_def *def, const struct table_part_info *info)
+static void add_part(struct sql_system_row *row, const struct table_def *def, const struct table_part_info *info)
 {
     const struct part *part = info->part;
     struct strbuf name = { 0 };
     part_engine_name(part->partition.id, &part->name, &name);
-    set_text(row, "partition", str_of(part->partition.text));
-    set_text(row, "name", strbuf_view(&name));
-    set_text(row, "part_name", strbuf_view(&name));
+    sql_system_text(row, "partition", str_of(part->partition.text));
+    sql_system_text(row, "name", strbuf_view(&name));
+    sql_system_text(row, "part_name", strbuf_view(&name));
     strbuf_fini(&name);
-    set_text(row, "part_type", STR("Parquet"));
-    set_number(row, "active", info->active);
-    set_number(row, "marks", part->row_groups);
-    set_number(row, "rows", part->rows);
-    set_number(row, "files", 1);
-    set_number(row, "bytes_on_disk", part->bytes);
-    set_number(row, "bytes", part->bytes);
-    set_number(row, "data_compressed_bytes", part->bytes);
-    set_number(row, "modification_time", seconds_of(part->created_wall_ns));
-    set_number(row, "remove_time", info->active ? 0 : seconds_of(part->removed_wall_ns));
-    set_number(row, "refcount", (uint64_t)__atomic_load_n(&part->refs, __ATOMIC_RELAXED));
-    set_text(row, "partition_id", str_of(part->partition.id));
-    set_number(row, "min_block_number", part->name.first);
-    set_number(row, "max_block_number", part->name.last);
-    set_number(row, "level", part->name.level);
-    set_number(row, "data_version", part->name.first);
-    set_text(row, "database", def->database);
-    set_text(row, "table", def->name);
-    set_text(row, "engine", def->engine);
-    set_text(row, "disk_name", STR("default"));
-    set_text(row, "path", str_of(part->path));
-    set_text(row, "default_compression_codec",
-             def->settings.codec == PARQUET_ZSTD      ? STR("ZSTD(1)")
-             : def->settings.codec == PARQUET_LZ4_RAW ? STR("LZ4")
-                                                      : STR("NONE"));
-    set_number(row, "visible", 1);
-    end_row(row);
+    sql_system_text(row, "part_type", STR("Parquet"));
+    sql_system_number(row, "active", info->active);
+    sql_system_number(row, "marks", part->row_groups);
+    sql_system_number(row, "rows", part->rows);
+    sql_system_number(row, "files", 1);
+    sql_system_number(row, "bytes_on_disk", part->bytes);
+    sql_system_number(row, "bytes", part->bytes);
+    sql_system_number(row, "data_compressed_bytes", part->bytes);
+    sql_system_number(row, "modification_time", seconds_of(part->created_wall_ns));
+    sql_system_number(row, "remove_time", info->active ? 0 : seconds_of(part->removed_wall_ns));
+    sql_system_number(row, "refcount", (uint64_t)__atomic_load_n(&part->refs, __ATOMIC_RELAXED));
+    sql_system_text(row, "partition_id", str_of(part->partition.id));
+    sql_system_number(row, "min_block_number", part->name.first);
+    sql_system_number(row, "max_block_number", part->name.last);
+    sql_system_number(row, "level", part->name.level);
+    sql_system_number(row, "data_version", part->name.first);
+    sql_system_text(row, "database", def->database);
+    sql_system_text(row, "table", def->name);
+    sql_system_text(row, "engine", def->engine);
+    sql_system_text(row, "disk_name", STR("default"));
+    sql_system_text(row, "path", str_of(part->path));
+    sql_system_text(row, "default_compression_codec",
+                    def->settings.codec == PARQUET_ZSTD      ? STR("ZSTD(1)")
+                    : def->settings.codec == PARQUET_LZ4_RAW ? STR("LZ4")
+                                                             : STR("NONE"));
+    sql_system_number(row, "visible", 1);
+    sql_system_end(row);
 }
 
 static bool fill_parts(void *context, struct block *block, struct err *err)
 {
     struct sql_run *run = context;
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     struct table **tables;
     size_t count;
     (void)err;
@@ -276,7 +299,7 @@ static bool fill_parts(void *context, struct block *block, struct err *err)
     return true;
 }
 
-static void add_merge(struct row *row, const struct table_def *def, const struct table_merge_info *merge)
+static void add_merge(struct sql_system_row *row, const struct table_def *def, const struct table_merge_info *merge)
 {
     const struct partition_key *partition = &merge->sources[0]->partition;
     struct column *names = cell(row, "source_part_names"), *paths = cell(row, "source_part_paths");
@@ -297,38 +320,38 @@ static void add_merge(struct row *row, const struct table_def *def, const struct
     column_push_row_end(paths);
     double elapsed = (double)merge->elapsed_ns / 1e9;
     double progress = rows == 0 ? 0 : (double)merge->progress.rows_written / (double)rows;
-    set_text(row, "database", def->database);
-    set_text(row, "table", def->name);
+    sql_system_text(row, "database", def->database);
+    sql_system_text(row, "table", def->name);
     column_push_fixed(cell(row, "elapsed"), &elapsed);
     column_push_fixed(cell(row, "progress"), &progress);
-    set_number(row, "num_parts", merge->sources_count);
+    sql_system_number(row, "num_parts", merge->sources_count);
     strbuf_clear(&text);
     part_engine_name(partition->id, &merge->name, &text);
-    set_text(row, "result_part_name", strbuf_view(&text));
+    sql_system_text(row, "result_part_name", strbuf_view(&text));
     strbuf_clear(&text);
     const char *path = merge->sources[0]->path; /* beside its sources */
     part_name_print(&merge->name, file);
     strbuf_add_bytes(&text, path, (size_t)(strrchr(path, '/') + 1 - path));
     strbuf_add_text(&text, file);
-    set_text(row, "result_part_path", strbuf_view(&text));
+    sql_system_text(row, "result_part_path", strbuf_view(&text));
     strbuf_fini(&text);
-    set_text(row, "partition_id", str_of(partition->id));
-    set_text(row, "partition", str_of(partition->text));
-    set_number(row, "total_size_bytes_compressed", bytes);
-    set_number(row, "total_size_marks", groups);
-    set_number(row, "bytes_read_uncompressed", merge->progress.bytes_read);
-    set_number(row, "rows_read", merge->progress.rows_read);
-    set_number(row, "bytes_written_uncompressed", merge->progress.bytes_written);
-    set_number(row, "rows_written", merge->progress.rows_written);
-    set_text(row, "merge_type", STR("Regular"));
-    set_text(row, "merge_algorithm", STR("Horizontal"));
-    end_row(row);
+    sql_system_text(row, "partition_id", str_of(partition->id));
+    sql_system_text(row, "partition", str_of(partition->text));
+    sql_system_number(row, "total_size_bytes_compressed", bytes);
+    sql_system_number(row, "total_size_marks", groups);
+    sql_system_number(row, "bytes_read_uncompressed", merge->progress.bytes_read);
+    sql_system_number(row, "rows_read", merge->progress.rows_read);
+    sql_system_number(row, "bytes_written_uncompressed", merge->progress.bytes_written);
+    sql_system_number(row, "rows_written", merge->progress.rows_written);
+    sql_system_text(row, "merge_type", STR("Regular"));
+    sql_system_text(row, "merge_algorithm", STR("Horizontal"));
+    sql_system_end(row);
 }
 
 static bool fill_merges(void *context, struct block *block, struct err *err)
 {
     struct sql_run *run = context;
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     struct table **tables;
     size_t count;
     (void)err;
@@ -346,30 +369,30 @@ static bool fill_merges(void *context, struct block *block, struct err *err)
     return true;
 }
 
-static void add_detached_part(struct row *row, const struct table_def *def, const struct part *part)
+static void add_detached_part(struct sql_system_row *row, const struct table_def *def, const struct part *part)
 {
     struct strbuf name = { 0 };
     part_engine_name(part->partition.id, &part->name, &name);
-    set_text(row, "database", def->database);
-    set_text(row, "table", def->name);
-    set_text(row, "partition_id", str_of(part->partition.id));
-    set_text(row, "name", strbuf_view(&name));
+    sql_system_text(row, "database", def->database);
+    sql_system_text(row, "table", def->name);
+    sql_system_text(row, "partition_id", str_of(part->partition.id));
+    sql_system_text(row, "name", strbuf_view(&name));
     strbuf_fini(&name);
-    set_number(row, "bytes_on_disk", part->bytes);
-    set_number(row, "modification_time", seconds_of(part->created_wall_ns));
-    set_text(row, "disk", STR("default"));
-    set_text(row, "path", str_of(part->path));
-    set_text(row, "reason", STR_EMPTY);
-    set_number(row, "min_block_number", part->name.first);
-    set_number(row, "max_block_number", part->name.last);
-    set_number(row, "level", part->name.level);
-    end_row(row);
+    sql_system_number(row, "bytes_on_disk", part->bytes);
+    sql_system_number(row, "modification_time", seconds_of(part->created_wall_ns));
+    sql_system_text(row, "disk", STR("default"));
+    sql_system_text(row, "path", str_of(part->path));
+    sql_system_text(row, "reason", STR_EMPTY);
+    sql_system_number(row, "min_block_number", part->name.first);
+    sql_system_number(row, "max_block_number", part->name.last);
+    sql_system_number(row, "level", part->name.level);
+    sql_system_end(row);
 }
 
 static bool fill_detached_parts(void *context, struct block *block, struct err *err)
 {
     struct sql_run *run = context;
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     struct table **tables;
     size_t count;
     bool ok = true;
@@ -391,34 +414,34 @@ static bool fill_detached_parts(void *context, struct block *block, struct err *
 
 static void add_part_event(void *context, const struct part_log_row *event)
 {
-    struct row *row = context;
+    struct sql_system_row *row = context;
     bool merge = event->event == PART_EVENT_MERGE;
     uint64_t seconds = seconds_of(event->wall_ns);
-    set_number(row, "event_type", event->event == PART_EVENT_REMOVE ? 4 : merge ? 2 : 1);
-    set_number(row, "merge_reason", !merge ? 1 : event->reason == PART_REASON_TTL ? 3 : 2);
-    set_text(row, "reason", str_of(part_reason_name(event->reason)));
-    set_number(row, "event_date", seconds / 86400);
-    set_number(row, "event_time", seconds);
-    set_number(row, "event_time_microseconds", (uint64_t)event->wall_ns / 1000);
-    set_number(row, "duration_ms", event->duration_ms);
-    set_text(row, "database", str_of(event->database));
-    set_text(row, "table", str_of(event->table));
+    sql_system_number(row, "event_type", event->event == PART_EVENT_REMOVE ? 4 : merge ? 2 : 1);
+    sql_system_number(row, "merge_reason", !merge ? 1 : event->reason == PART_REASON_TTL ? 3 : 2);
+    sql_system_text(row, "reason", str_of(part_reason_name(event->reason)));
+    sql_system_number(row, "event_date", seconds / 86400);
+    sql_system_number(row, "event_time", seconds);
+    sql_system_number(row, "event_time_microseconds", (uint64_t)event->wall_ns / 1000);
+    sql_system_number(row, "duration_ms", event->duration_ms);
+    sql_system_text(row, "database", str_of(event->database));
+    sql_system_text(row, "table", str_of(event->table));
     set_uuid(row, "table_uuid", event->table_uuid);
-    set_text(row, "part_name", str_of(event->part_name));
-    set_text(row, "partition_id", str_of(event->partition_id));
-    set_text(row, "partition", str_of(event->partition));
-    set_text(row, "part_type", STR("Parquet"));
-    set_text(row, "path_on_disk", str_of(event->path));
-    set_number(row, "rows", event->rows);
-    set_number(row, "size_in_bytes", event->bytes);
-    set_number(row, "read_rows", event->read_rows);
-    end_row(row);
+    sql_system_text(row, "part_name", str_of(event->part_name));
+    sql_system_text(row, "partition_id", str_of(event->partition_id));
+    sql_system_text(row, "partition", str_of(event->partition));
+    sql_system_text(row, "part_type", STR("Parquet"));
+    sql_system_text(row, "path_on_disk", str_of(event->path));
+    sql_system_number(row, "rows", event->rows);
+    sql_system_number(row, "size_in_bytes", event->bytes);
+    sql_system_number(row, "read_rows", event->read_rows);
+    sql_system_end(row);
 }
 
 static bool fill_part_log(void *context, struct block *block, struct err *err)
 {
     struct sql_run *run = context;
-    struct row row = { .block = block };
+    struct sql_system_row row = { .block = block };
     (void)err;
     part_log_each(store_part_log(run->session->store), add_part_event, &row);
     return true;
@@ -509,33 +532,65 @@ static bool parse_columns(struct sql_run *run, struct sql_table *table, struct s
     return true;
 }
 
-bool sql_source_system(struct sql_run *run, struct sql_table *table, bool *found, struct err *err)
+/* A table of system: who fills it, and with what columns. */
+struct own_table {
+    const char *columns;
+    sql_system_fill *fill;
+    void *context;
+};
+
+static bool find_own(struct sql_run *run, struct str name, struct own_table *found)
 {
     const struct sql_session *session = run->session;
-    const char *columns = NULL;
-    struct sql_source_table *source = NULL;
-    for (size_t i = 0; i < session->sources_count && columns == NULL; i++) {
-        if (!str_is(table->name, session->sources[i].name))
+    for (size_t i = 0; i < session->sources_count; i++) {
+        const struct sql_source *source = &session->sources[i];
+        if (!str_is(name, source->name))
             continue;
-        columns = session->sources[i].columns;
-        source = sql_source_new(run, SQL_SOURCE_BLOCK);
-        source->fill = session->sources[i].fill;
-        source->context = session->sources[i].context;
-    }
-    for (size_t i = 0; i < ARRAY_COUNT(own_tables) && columns == NULL; i++) {
-        if (!str_is(table->name, own_tables[i].name))
-            continue;
-        columns = own_tables[i].columns;
-        source = sql_source_new(run, SQL_SOURCE_BLOCK);
-        source->fill = own_tables[i].fill;
-        source->context = run;
-    }
-    *found = columns != NULL;
-    if (columns == NULL)
+        *found = (struct own_table){ source->columns, source->fill, source->context };
         return true;
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(own_tables); i++) {
+        if (!str_is(name, own_tables[i].name))
+            continue;
+        *found = (struct own_table){ own_tables[i].columns, own_tables[i].fill, run };
+        return true;
+    }
+    return false;
+}
+
+bool sql_source_system(struct sql_run *run, struct sql_table *table, bool *found, struct err *err)
+{
+    struct own_table own;
+    *found = find_own(run, table->name, &own);
+    if (!*found)
+        return true;
+    struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_BLOCK);
+    source->fill = own.fill;
+    source->context = own.context;
     source->ast = table;
     table->source = source;
-    return parse_columns(run, table, str_of(columns), err);
+    return parse_columns(run, table, str_of(own.columns), err);
+}
+
+static bool add_system_columns(struct sql_run *run, struct sql_system_row *row, struct err *err)
+{
+    for (size_t i = 0; i < sql_system_count(run->session); i++) {
+        struct sql_table table = { .name = sql_system_name(run->session, i) };
+        struct own_table own;
+        must(find_own(run, table.name, &own));
+        if (!parse_columns(run, &table, str_of(own.columns), err))
+            return false;
+        for (size_t k = 0; k < table.columns_count; k++) {
+            if (table.columns[k].hidden)
+                continue;
+            sql_system_text(row, "database", STR("system"));
+            sql_system_text(row, "table", table.name);
+            sql_system_number(row, "position", k + 1);
+            add_column_type(row, table.columns[k].name, table.columns[k].type);
+            sql_system_end(row);
+        }
+    }
+    return true;
 }
 
 static bool numbers_argument(const struct sql_node *node, uint64_t *out)
@@ -546,6 +601,17 @@ static bool numbers_argument(const struct sql_node *node, uint64_t *out)
         return false;
     *out = (uint64_t)constant->value.i;
     return true;
+}
+
+static void use_numbers(struct sql_run *run, struct sql_table *table, struct sql_source_table *source)
+{
+    source->ast = table;
+    table->source = source;
+    table->database = STR("system");
+    table->name = STR("numbers");
+    table->columns = ARENA_NEW(run->arena, struct sql_column);
+    table->columns[0] = (struct sql_column){ .name = STR("number"), .type = type_of_kind(TYPE_UINT64) };
+    table->columns_count = 1;
 }
 
 /* numbers(n), numbers(from, n), zeros and the rest are refused. */
@@ -561,13 +627,7 @@ static bool table_function(struct sql_run *run, struct sql_table *table, struct 
         (two && !numbers_argument(f->args[0], &source->number_first)))
         return err_set(err, ERR_BAD_ARGUMENTS, "numbers takes one or two constant numbers (at position %zu)",
                        f->offset + 1);
-    source->ast = table;
-    table->source = source;
-    table->database = STR("system");
-    table->name = STR("numbers");
-    table->columns = ARENA_NEW(run->arena, struct sql_column);
-    table->columns[0] = (struct sql_column){ .name = STR("number"), .type = type_of_kind(TYPE_UINT64) };
-    table->columns_count = 1;
+    use_numbers(run, table, source);
     return true;
 }
 
@@ -623,6 +683,12 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
         return (!table->final_ || no_final(table, table->function->name, err)) && table_function(run, table, err);
     if (table->database.len == 0)
         table->database = session->database;
+    if (str_is(table->database, "system") && str_is(table->name, "numbers")) { /* ends where LIMIT or time does */
+        struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_NUMBERS);
+        source->number_count = UINT64_MAX;
+        use_numbers(run, table, source);
+        return !table->final_ || no_final(table, table->name, err);
+    }
     if (str_is(table->database, "system")) {
         bool found;
         if (!sql_source_system(run, table, &found, err))
@@ -633,6 +699,10 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
                        "Unknown table expression identifier 'system." STR_FMT "' (at position %zu)",
                        STR_ARG(table->name), table->offset + 1);
     }
+    if (sql_view_database(table->database)) /* views are subqueries by now */
+        return err_set(err, ERR_UNKNOWN_TABLE,
+                       "Unknown table expression identifier '" STR_FMT "." STR_FMT "' (at position %zu)",
+                       STR_ARG(table->database), STR_ARG(table->name), table->offset + 1);
     struct table *found;
     if (!store_table(session->store, table->database, table->name, &found, err))
         return false;

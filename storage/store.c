@@ -216,6 +216,37 @@ uint64_t store_damaged(const struct store *store)
     return __atomic_load_n(&store->env.damaged, __ATOMIC_RELAXED);
 }
 
+void store_set_spool(struct store *store, uint64_t id, uint64_t floor)
+{
+    __atomic_store_n(&store->env.spool_id, id, __ATOMIC_RELAXED);
+    __atomic_store_n(&store->env.spool_floor, floor, __ATOMIC_RELAXED);
+}
+
+static void add_stored(struct table *table, uint64_t spool_id, struct ranges *sequences)
+{
+    struct table_part_info *parts = NULL;
+    size_t count = 0;
+    table_parts(table, &parts, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (parts[i].part->spool_id == spool_id)
+            ranges_join(sequences, &parts[i].part->spooled);
+        part_unref(parts[i].part);
+    }
+    free(parts);
+}
+
+void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges *sequences)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    store_tables(store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        add_stored(tables[i], spool_id, sequences);
+        table_unref(tables[i]);
+    }
+    free(tables);
+}
+
 /* ---- looking up ---- */
 
 bool store_has_database(struct store *store, struct str database)

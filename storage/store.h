@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/fs.h"
+#include "base/ranges.h"
 #include "base/rng.h"
 #include "storage/table.h"
 
@@ -46,6 +47,11 @@ bool store_has_database(struct store *store, struct str database);
 /* Referenced tables, ordered by database and name; free the array after table_unref of each. database empty: all. */
 void store_tables(struct store *store, struct str database, struct table ***tables, size_t *count);
 void store_databases(struct store *store, struct arena *arena, struct str **names, size_t *count);
+
+/* The id of the spool whose sequences table_member gives, and the least that it may still bring back: parts name
+ * inserts from there on. A start asks which of them are stored already. */
+void store_set_spool(struct store *store, uint64_t id, uint64_t floor);
+void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges *sequences);
 
 /* Runs one DDL statement (CREATE/DROP DATABASE, CREATE/DROP/TRUNCATE/RENAME TABLE, ALTER TABLE ... ADD COLUMN,
  * OPTIMIZE TABLE). True in *mine when it was one; else nothing happened. Drops wait for nothing: old parts go with the

@@ -221,7 +221,8 @@ bool catalog_drop_database(struct store *store, struct database *database, struc
         while (map_next(&database->tables, &at, &key, &value))
             clear_figures(value);
         free_database(database);
-        remove_tree(store, temp);
+        if (ok) /* as for a table */
+            remove_tree(store, temp);
     }
     free(temp);
     return ok;
@@ -262,8 +263,9 @@ bool catalog_drop_table(struct store *store, struct database *database, struct t
         CRASH_POINT("table.dropped");
         clear_figures(table);
         put_table(store, database, table_def(table)->name, NULL);
-        remove_tree(store, temp);
     }
+    if (ok) /* else its old name may come back with a power loss: then all of it has to be there */
+        remove_tree(store, temp);
     free(temp);
     return ok;
 }
@@ -288,6 +290,7 @@ bool catalog_create_table(struct store *store, struct database *database, struct
                           struct err *err)
 {
     struct table *old = NULL, *table = NULL;
+    struct err ignored;
     char *temp = temp_path(store, database->dir, "table"), *path = table_dir_path(database, def->name);
     bool renamed = false;
     name_def(store, def);
@@ -306,8 +309,8 @@ bool catalog_create_table(struct store *store, struct database *database, struct
         ok = move_dir(store, temp, database->dir, path, database->dir, &renamed, err);
     if (!renamed)
         remove_tree(store, temp);
-    else if (!ok)
-        remove_tree(store, path);
+    else if (!ok && !fs_rename(store->env.fs, path, temp, &ignored)) /* the next start removes it */
+        log_warn("a table that could not be created stays: path=%s error=%s", path, ignored.text);
     if (ok) {
         table = table_new(&store->env, path, def);
         put_table(store, database, def->name, table);

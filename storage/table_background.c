@@ -307,6 +307,8 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
                              .sources = choice->sources,
                              .sources_count = choice->count,
                              .wall_ns = clock_wall_ns(t->env->clock),
+                             .spool_id = __atomic_load_n(&t->env->spool_id, __ATOMIC_RELAXED),
+                             .spool_floor = __atomic_load_n(&t->env->spool_floor, __ATOMIC_RELAXED),
                              .ttl = choice->ttl,
                              .cancel_a = &t->env->cancel,
                              .cancel_b = &t->merge_cancel,

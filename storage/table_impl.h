@@ -25,7 +25,8 @@ struct table_env {
     struct clock *clock;
     struct rng *rng;
     char *damaged_dir;
-    uint64_t damaged; /* atomic: files set aside */
+    uint64_t spool_id, spool_floor; /* atomic: store_set_spool */
+    uint64_t damaged;               /* atomic: files set aside */
     struct part_log *part_log;
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */

@@ -208,11 +208,28 @@ static bool list_partition(struct recovery *r, const char *dir, struct err *err)
     return ok;
 }
 
+/* What a rewrite of table.sql or tokens.log left behind. */
+static bool clear_own_dir(struct table *t, struct err *err)
+{
+    struct fs *fs = t->env->fs;
+    struct strbuf path = table_path(t, "_sluice", "");
+    struct fs_names names = { 0 };
+    bool ok = fs_list(fs, strbuf_cstr(&path), &names, err);
+    for (size_t i = 0; i < names.count && ok; i++) {
+        char file[PATH_BYTES];
+        if (str_starts(str_of(names.names[i]), STR("_tmp_")))
+            ok = path_join(file, strbuf_cstr(&path), "", names.names[i], err) && fs_unlink(fs, file, err);
+    }
+    fs_names_fini(&names);
+    strbuf_fini(&path);
+    return ok;
+}
+
 static bool list_table(struct recovery *r, struct err *err)
 {
     struct table *t = r->table;
     struct fs_names names = { 0 };
-    bool ok = fs_list(t->env->fs, t->dir, &names, err);
+    bool ok = clear_own_dir(t, err) && fs_list(t->env->fs, t->dir, &names, err);
     r->dirs = mem_zalloc(names.count * sizeof *r->dirs);
     for (size_t i = 0; i < names.count && ok; i++) {
         const char *name = names.names[i];

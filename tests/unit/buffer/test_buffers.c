@@ -335,6 +335,86 @@ static void too_many_buffers_cost_the_user_who_has_most(void **state)
     shape_unref(modest);
 }
 
+static void o5_owners_take_turns_whoever_has_most_batches(void **state)
+{
+    struct fixture *f = *state;
+    struct shape_spec spec = plain_spec("noisy", "u");
+    spec.limits.inserts_max = 1; /* each insert is a batch */
+    struct shape *noisy = make_shape(&spec);
+    spec = plain_spec("noisy", "v"); /* the same table, another user */
+    spec.limits.inserts_max = 1;
+    struct shape *quiet = make_shape(&spec), *quieter = plain_shape("t");
+    for (int i = 0; i < 10; i++)
+        put(f, noisy, "1\n");
+    put(f, quiet, "1\n");
+    put(f, quiet, "2\n");
+    put(f, quieter, "1\n");
+    f->now += NS_PER_S;
+    const struct shape *expected[] = { noisy, quiet, quieter, noisy, quiet, noisy, noisy };
+    for (size_t i = 0; i < ARRAY_COUNT(expected); i++) {
+        struct batch *batch = take(f);
+        assert_ptr_equal(batch->shape, expected[i]);
+        finish(f, batch);
+    }
+    for (int i = 0; i < 6; i++)
+        finish(f, take(f));
+    assert_null(take(f));
+    shape_unref(noisy);
+    shape_unref(quiet);
+    shape_unref(quieter);
+}
+
+static void o5_under_pressure_nobody_has_more_than_his_share(void **state)
+{
+    struct fixture *f = *state;
+    struct shape *noisy = plain_shape("noisy"), *quiet = plain_shape("quiet");
+    struct insert *probe = make_insert(noisy, "1\n");
+    struct err err = { 0 };
+    uint64_t cost = insert_cost(probe);
+    f->limits.total_bytes_max = 20 * cost;
+    f->limits.pressure_bytes = 15 * cost;
+    make_buffers(f);
+    put(f, quiet, "1\n");
+    for (int i = 0; i < 14; i++)
+        put(f, noisy, "1\n"); /* more than half, but there is room for all */
+    assert_false(buffers_put(f->buffers, probe, f->now, &err));
+    assert_int_equal(err.code, ERR_TOO_MANY_SIMULTANEOUS_QUERIES);
+    insert_free(probe);
+    for (int i = 0; i < 5; i++)
+        put(f, quiet, "1\n");
+    f->now += NS_PER_S;
+    for (struct batch *batch = take(f); batch != NULL; batch = take(f))
+        finish(f, batch);
+    for (int i = 0; i < 20; i++)
+        put(f, noisy, "1\n"); /* alone, all of it is his */
+    f->now += NS_PER_S;
+    for (struct batch *batch = take(f); batch != NULL; batch = take(f))
+        finish(f, batch);
+    shape_unref(noisy);
+    shape_unref(quiet);
+}
+
+static void o3_the_rate_of_writing_says_how_long_what_waits_will_take(void **state)
+{
+    struct fixture *f = *state;
+    struct shape *shape = plain_shape("t");
+    assert_int_equal(buffers_drain_ns(f->buffers, f->now), 0);
+    put(f, shape, "1\n");
+    assert_int_equal(buffers_drain_ns(f->buffers, f->now), UINT64_MAX);
+    for (int i = 0; i < 10; i++) { /* one insert a second */
+        f->now += NS_PER_S;
+        finish(f, take(f));
+        put(f, shape, "1\n");
+    }
+    for (int i = 1; i < 8; i++)
+        put(f, shape, "1\n");
+    uint64_t time_ns = buffers_drain_ns(f->buffers, f->now);
+    assert_in_range(time_ns, 6 * NS_PER_S, 10 * NS_PER_S);
+    f->now += NS_PER_S;
+    finish(f, take(f));
+    shape_unref(shape);
+}
+
 static void a_retried_batch_keeps_members_and_id(void **state)
 {
     struct fixture *f = *state;
@@ -535,6 +615,9 @@ int main(void)
         TEST(pressure_flushes_the_largest_first),
         TEST(pressure_by_what_is_in_flight_does_not_make_small_batches),
         TEST(too_many_buffers_cost_the_user_who_has_most),
+        TEST(o5_owners_take_turns_whoever_has_most_batches),
+        TEST(o5_under_pressure_nobody_has_more_than_his_share),
+        TEST(o3_the_rate_of_writing_says_how_long_what_waits_will_take),
         TEST(a_retried_batch_keeps_members_and_id),
         TEST(a_mark_waits_for_what_was_there_and_not_for_more),
         TEST(a_mark_of_one_table_does_not_wait_for_others),

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/must.h"
 #include "gateway/reply.h"
 #include "support/guarded.h"
 
@@ -23,26 +25,24 @@ static void an_error_has_the_engines_form(void **state)
         bool authenticated;
         const char *body;
         int status;
-        const char *retry;
     } cases[] = {
-        { ERR_UNKNOWN_TABLE, "no t", true, "Code: 60. DB::Exception: no t. (UNKNOWN_TABLE) (version 26.7.2.1)\n", 404,
-          NULL },
+        { ERR_UNKNOWN_TABLE, "no t", true, "Code: 60. DB::Exception: no t. (UNKNOWN_TABLE) (version 26.7.2.1)\n", 404 },
         { ERR_SYNTAX_ERROR, "Empty query.", true,
-          "Code: 62. DB::Exception: Empty query. (SYNTAX_ERROR) (version 26.7.2.1)\n", 400, NULL },
+          "Code: 62. DB::Exception: Empty query. (SYNTAX_ERROR) (version 26.7.2.1)\n", 400 },
         { ERR_AUTHENTICATION_FAILED, "eve: no", false, "Code: 516. DB::Exception: eve: no. (AUTHENTICATION_FAILED)\n",
-          403, NULL },
+          403 },
         { ERR_POCO_EXCEPTION, "Bad data format", false, "Poco::Exception. Code: 1000, e.code() = 0, Bad data format\n",
-          500, NULL },
+          500 },
         { ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "full", true,
-          "Code: 202. DB::Exception: full. (TOO_MANY_SIMULTANEOUS_QUERIES) (version 26.7.2.1)\n", 503, "1" },
+          "Code: 202. DB::Exception: full. (TOO_MANY_SIMULTANEOUS_QUERIES) (version 26.7.2.1)\n", 503 },
         { ERR_MEMORY_LIMIT_EXCEEDED, "full", true,
-          "Code: 241. DB::Exception: full. (MEMORY_LIMIT_EXCEEDED) (version 26.7.2.1)\n", 503, "1" },
+          "Code: 241. DB::Exception: full. (MEMORY_LIMIT_EXCEEDED) (version 26.7.2.1)\n", 503 },
         { ERR_NOT_ENOUGH_SPACE, "full", true, "Code: 243. DB::Exception: full. (NOT_ENOUGH_SPACE) (version 26.7.2.1)\n",
-          503, "30" },
+          503 },
         { ERR_TOO_MANY_PARTS, "full", true, "Code: 252. DB::Exception: full. (TOO_MANY_PARTS) (version 26.7.2.1)\n",
-          503, "5" },
+          503 },
         { ERR_TIMEOUT_EXCEEDED, "late", true, "Code: 159. DB::Exception: late. (TIMEOUT_EXCEEDED) (version 26.7.2.1)\n",
-          408, NULL },
+          408 },
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
@@ -57,10 +57,6 @@ static void an_error_has_the_engines_form(void **state)
         assert_string_equal(strbuf_cstr(&reply.body), cases[i].body);
         snprintf(code, sizeof(code), "%d", (int)cases[i].code);
         assert_string_equal(value_of(&reply, "X-ClickHouse-Exception-Code"), code);
-        const char *retry = value_of(&reply, "Retry-After");
-        assert_true((retry == NULL) == (cases[i].retry == NULL));
-        if (retry != NULL)
-            assert_string_equal(retry, cases[i].retry);
         reply_fini(&reply);
         arena_free(arena);
     }
@@ -73,10 +69,41 @@ static void whatever_is_503_says_when_to_come_back(void **state)
         ERR_CODES(X)
 #undef X
     };
+    struct rng_seeded rng;
     (void)state;
+    rng_seeded_init(&rng, 1);
     for (size_t i = 0; i < ARRAY_COUNT(numbers); i++) {
         enum err_code code = (enum err_code)numbers[i];
-        assert_true((err_http(code) == 503) == (reply_retry_after(code) > 0));
+        assert_true((err_http(code) == 503) == (reply_retry_after(code, 0, &rng.rng) > 0));
+    }
+}
+
+static void o3_when_to_come_back_follows_what_waits_give_or_take_a_fifth(void **state)
+{
+    static const struct {
+        enum err_code code;
+        uint64_t drain_ns;
+        unsigned least, most;
+    } cases[] = {
+        { ERR_MEMORY_LIMIT_EXCEEDED, 0, 1, 2 },
+        { ERR_MEMORY_LIMIT_EXCEEDED, 20 * NS_PER_S, 16, 24 },
+        { ERR_TOO_MANY_SIMULTANEOUS_QUERIES, 10 * NS_PER_S, 8, 12 },
+        { ERR_TOO_MANY_SIMULTANEOUS_QUERIES, UINT64_MAX, 48, 60 },
+        { ERR_TOO_MANY_PARTS, 0, 4, 6 },
+        { ERR_NOT_ENOUGH_SPACE, 0, 24, 36 },
+    };
+    struct rng_seeded rng;
+    (void)state;
+    rng_seeded_init(&rng, 1);
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        unsigned least = UINT32_MAX, most = 0;
+        for (int n = 0; n < 1000; n++) {
+            unsigned retry_s = reply_retry_after(cases[i].code, cases[i].drain_ns, &rng.rng);
+            least = MIN(least, retry_s);
+            most = MAX(most, retry_s);
+        }
+        assert_int_equal(least, cases[i].least);
+        assert_int_equal(most, cases[i].most);
     }
 }
 
@@ -185,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_error_has_the_engines_form),
         cmocka_unit_test(whatever_is_503_says_when_to_come_back),
+        cmocka_unit_test(o3_when_to_come_back_follows_what_waits_give_or_take_a_fifth),
         cmocka_unit_test(a_wanted_password_is_asked_for),
         cmocka_unit_test(values_from_users_cannot_split_the_head),
         cmocka_unit_test(a_summary_is_an_object_of_strings),

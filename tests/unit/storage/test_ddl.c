@@ -32,6 +32,13 @@ static void tables_print_as_the_engine_prints_them(void **state)
           "CREATE TABLE default.t\n(\n    `a` Int32,\n    `n.x` Array(Int32),\n    `n.y` Array(String),\n    `m` "
           "Map(String, Array(Int32)),\n    INDEX i a TYPE minmax GRANULARITY 2\n)\nENGINE = MergeTree\nORDER BY "
           "tuple()\nSETTINGS index_granularity = 8192" },
+        { "CREATE TABLE t (a Tuple(UInt8, String), c Array(Tuple(x UInt8, y Tuple(z String, w Array(UInt8)))), d "
+          "Map(String, Tuple(x UInt8))) ORDER BY tuple()",
+          "CREATE TABLE default.t\n(\n    `a` Tuple(\n        UInt8,\n        String),\n    `c` Array(Tuple(\n        "
+          "x "
+          "UInt8,\n        y Tuple(\n            z String,\n            w Array(UInt8)))),\n    `d` Map(String, "
+          "Tuple(x "
+          "UInt8))\n)\nENGINE = MergeTree\nORDER BY tuple()\nSETTINGS index_granularity = 8192" },
         { "CREATE TABLE t (a Int32 NOT NULL, b Int32 NULL, c DEFAULT 5, d DEFAULT now(), id UUID DEFAULT "
           "generateUUIDv4(), z INT UNSIGNED, v VARCHAR(20)) PRIMARY KEY a",
           "CREATE TABLE default.t\n(\n    `a` Int32,\n    `b` Nullable(Int32),\n    `c` UInt8 DEFAULT 5,\n    `d` "

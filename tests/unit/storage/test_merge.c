@@ -31,7 +31,7 @@ static void few_young_parts_wait_for_more(void **state)
         parts[i] = part(0, i + 1, 10 * KIB, 1);
     assert_false(merge_pick(parts, 0, &usual, &range));
     assert_false(merge_pick(parts, 1, &usual, &range));
-    assert_false(merge_pick(parts, 10, &usual, &range));
+    assert_false(merge_pick(parts, 8, &usual, &range));
     assert_true(merge_pick(parts, 30, &usual, &range));
     assert_int_equal(range.from, 0);
     assert_int_equal(range.count, 30);

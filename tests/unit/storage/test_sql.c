@@ -229,9 +229,20 @@ static void a_column_added_later_has_its_default(void **state)
 static void other_statements_answer(void **state)
 {
     struct context *c = *state;
-    expect(c, "SHOW DATABASES", "default\nsystem\n");
+    expect(c, "SHOW DATABASES", "INFORMATION_SCHEMA\ndefault\ninformation_schema\nsystem\n");
     expect(c, "SHOW TABLES LIKE 'm%'", "m\n");
     expect(c, "SHOW TABLES FROM default LIKE 'x%'", "");
+    expect(c, "SHOW TABLES WHERE name = 'm' LIMIT 1", "m\n");
+    expect(c, "SHOW COLUMNS FROM system.one", "dummy\tUInt8\tNO\t\t\\N\t\n");
+    expect(c, "SHOW TABLES LIKE 'it''s'", "");
+    expect(c, "FROM m SELECT count() > 0", "1\n");
+    expect(c, "SELECT TABLE_NAME FROM INFORMATION_SCHEMA.TABLES WHERE table_schema = 'default' AND table_name = 'm'",
+           "m\n");
+    expect(c, "EXISTS VIEW m", "0\n");
+    expect(c, "SET TIME ZONE 'UTC'", "");
+    expect_error(c, "SET ROLE boss", ERR_NOT_IMPLEMENTED);
+    expect_error(c, "SHOW TABLES LIKE 5", ERR_SYNTAX_ERROR);
+    expect_error(c, "SELECT 1 FROM information_schema.nope", ERR_UNKNOWN_TABLE);
     expect(c, "EXISTS TABLE m", "1\n");
     expect(c, "EXISTS nope", "0\n");
     expect(c, "EXISTS DATABASE system", "1\n");

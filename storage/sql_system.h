@@ -1,0 +1,29 @@
+/* sql_system.h: filling the tables of system, a row at a time and by name of column. Inside storage/sql_system*.c only.
+ */
+#ifndef SLUICE_STORAGE_SQL_SYSTEM_H
+#define SLUICE_STORAGE_SQL_SYSTEM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "format/block.h"
+
+struct sql_system_row {
+    struct block *block;
+    size_t at; /* the row being made */
+};
+
+/* The column is one of the table's in sql_system.inc; number: of any integer type, Bool or time. */
+void sql_system_text(struct sql_system_row *row, const char *column, struct str text);
+void sql_system_number(struct sql_system_row *row, const char *column, uint64_t number);
+/* What was not set gets its default. */
+void sql_system_end(struct sql_system_row *row);
+
+typedef bool sql_system_fill(void *context, struct block *block, struct err *err);
+/* What this build knows (sql_system_lists.c). */
+sql_system_fill sql_fill_functions, sql_fill_formats, sql_fill_types, sql_fill_time_zones, sql_fill_engines;
+/* What the engine has and Sluice has none of: no rows. */
+sql_system_fill sql_fill_none;
+#endif
