@@ -78,6 +78,7 @@
     X(167, TOO_DEEP_AST,                                400, ERR_REJECT) \
     X(168, TOO_BIG_AST,                                 400, ERR_REJECT) \
     X(169, BAD_TYPE_OF_FIELD,                           500, ERR_REJECT) \
+    X(170, BAD_GET,                                     500, ERR_REJECT) \
     X(181, ILLEGAL_FINAL,                               500, ERR_REJECT) \
     X(184, ILLEGAL_AGGREGATION,                         500, ERR_REJECT) \
     X(174, CYCLIC_ALIASES,                              500, ERR_REJECT) \
@@ -151,6 +152,7 @@
     X(472, READONLY_SETTING,                            500, ERR_REJECT) \
     X(473, DEADLOCK_AVOIDED,                            500, ERR_RETRY) \
     X(474, INVALID_TEMPLATE_FORMAT,                     500, ERR_REJECT) \
+    X(477, INVALID_USAGE_OF_INPUT,                      500, ERR_REJECT) \
     X(481, PATH_ACCESS_DENIED,                          500, ERR_REJECT) \
     X(497, ACCESS_DENIED,                               500, ERR_REJECT) \
     X(504, FILE_ALREADY_EXISTS,                         500, ERR_REJECT) \

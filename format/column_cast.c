@@ -529,6 +529,8 @@ static bool cast_null(struct cast *cast, const struct column *src, struct column
     *done = to->nullable || from->kind == TYPE_NOTHING || from->kind == to->kind;
     if (to->nullable)
         column_push_null(dst);
+    else if (!cast->rules.nulls_as_zero && from->kind == TYPE_NOTHING)
+        return text_fail(cast->r, ERR_CANNOT_CONVERT_TYPE, "Cannot convert NULL to a non-nullable type");
     else if (!cast->rules.nulls_as_zero && from->nullable)
         return text_fail(cast->r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
                          "Cannot convert NULL value to non-Nullable type");

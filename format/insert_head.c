@@ -21,13 +21,6 @@ struct parser {
     struct err *err;
 };
 
-bool insert_head_matches(struct str query)
-{
-    struct lexer lexer;
-    lexer_init(&lexer, query);
-    return lexer_take_word(&lexer, "INSERT");
-}
-
 static bool fail_at_next(struct parser *p, const char *expected)
 {
     return lexer_error(&p->lexer, lexer_peek(&p->lexer), expected, p->err);
@@ -109,11 +102,38 @@ static bool take_table_part(struct parser *p, struct str *part)
     return take_name_or(p, "TABLE, FUNCTION, identifier, substitution", part);
 }
 
+static bool take_string(struct parser *p, struct str *out)
+{
+    struct strbuf text = { 0 };
+    struct token token = lexer_next(&p->lexer);
+    if (token.kind != TOKEN_STRING)
+        return lexer_error(&p->lexer, token, "string literal", p->err);
+    bool ok = token_unquote(token, &text, p->err);
+    if (ok)
+        *out = arena_dup(p->arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    return ok;
+}
+
+/* The engine calls the table of a function _table_function.NAME. */
+static bool parse_function(struct parser *p)
+{
+    struct insert_head *head = p->head;
+    if (!take_name(p, &head->table))
+        return false;
+    if (!str_is(head->table, "null"))
+        return err_set(p->err, ERR_NOT_IMPLEMENTED, "INSERT INTO FUNCTION " STR_FMT " is not supported, only null",
+                       STR_ARG(head->table));
+    head->database = STR("_table_function");
+    head->into_null = true;
+    return take_symbol(p, "(") && take_string(p, &head->structure) && take_symbol(p, ")");
+}
+
 static bool parse_target(struct parser *p)
 {
     lexer_take_word(&p->lexer, "TABLE");
     if (lexer_take_word(&p->lexer, "FUNCTION"))
-        return err_set(p->err, ERR_NOT_IMPLEMENTED, "INSERT INTO FUNCTION is not supported: insert into a table");
+        return parse_function(p);
     struct insert_head *head = p->head;
     if (!take_table_part(p, &head->table))
         return false;
@@ -339,8 +359,9 @@ static bool brace_value(struct parser *p, size_t open, struct str *value)
 }
 
 /* *is_default: the word DEFAULT, which is as good as not naming the setting. */
-static bool parse_setting_value(struct parser *p, struct str *value, bool *is_default)
+static bool parse_setting_value(struct parser *p, struct insert_setting *setting, bool *is_default)
 {
+    struct str *value = &setting->value;
     *is_default = lexer_take_word(&p->lexer, "DEFAULT");
     if (*is_default)
         return true;
@@ -352,6 +373,7 @@ static bool parse_setting_value(struct parser *p, struct str *value, bool *is_de
     }
     if (token.kind == TOKEN_NUMBER) {
         lexer_next(&p->lexer);
+        setting->is_number = true;
         return number_value(p, token, negative, value);
     }
     if (!sign && token.kind == TOKEN_STRING) {
@@ -386,7 +408,7 @@ static bool parse_setting(struct parser *p, struct insert_setting *setting, bool
         setting->name = str_sub(p->lexer.query, first.offset, p->lexer.at - first.offset);
     }
     if (lexer_take_symbol(&p->lexer, "=") || lexer_take_symbol(&p->lexer, "=="))
-        return parse_setting_value(p, &setting->value, is_default);
+        return parse_setting_value(p, setting, is_default);
     setting->value = STR("1"); /* a Bool named alone is switched on */
     return true;
 }
@@ -481,8 +503,39 @@ static bool parse_rest(struct parser *p, const char *expected)
     return fail_at_next(p, expected);
 }
 
+/* A WITH clause up to the INSERT that it stands before; false, and nothing is taken, where there is none. */
+static bool take_with(struct lexer *lexer, struct str *with)
+{
+    struct lexer ahead = *lexer;
+    size_t start = lexer_peek(&ahead).offset, depth = 0;
+    if (!lexer_take_word(&ahead, "WITH"))
+        return false;
+    for (;;) {
+        struct lexer before = ahead;
+        struct token token = lexer_next(&ahead);
+        if (token.kind == TOKEN_END || token.kind == TOKEN_ERROR)
+            return false;
+        depth += token_is_symbol(token, "(");
+        depth -= depth > 0 && token_is_symbol(token, ")");
+        if (depth > 0 || !token_is_word(token, "INSERT") || !token_is_word(lexer_peek(&ahead), "INTO"))
+            continue;
+        *with = str_sub(lexer->query, start, token.offset - start);
+        *lexer = before;
+        return true;
+    }
+}
+
+bool insert_head_matches(struct str query)
+{
+    struct lexer lexer;
+    lexer_init(&lexer, query);
+    struct str with;
+    return lexer_take_word(&lexer, "INSERT") || take_with(&lexer, &with);
+}
+
 static bool parse_insert(struct parser *p)
 {
+    (void)take_with(&p->lexer, &p->head->with);
     if (!lexer_take_word(&p->lexer, "INSERT"))
         return fail_at_next(p, "INSERT");
     if (!lexer_take_word(&p->lexer, "INTO"))
@@ -498,7 +551,7 @@ static bool parse_insert(struct parser *p)
     if (lexer_take_word(&p->lexer, "FROM")) {
         if (!token_is_word(lexer_peek(&p->lexer), "INFILE"))
             return fail_at_next(p, "INFILE");
-        return err_set(p->err, ERR_NOT_IMPLEMENTED, "FROM INFILE is not supported: send the file as the body");
+        return err_set(p->err, ERR_SYNTAX_ERROR, "FROM INFILE is not for a server: send the file as the body");
     }
     if (!lexer_take_word(&p->lexer, "SETTINGS"))
         return parse_rest(p, "token, Dot, OpeningRoundBracket, FROM INFILE, SETTINGS, VALUES, FORMAT, SELECT, WITH");
@@ -508,15 +561,57 @@ static bool parse_insert(struct parser *p)
 bool insert_head_parse(struct str query, const struct insert_param *params, size_t params_count, struct arena *arena,
                        struct insert_head *head, struct err *err)
 {
-    struct insert_head parsed = {
-        .database = STR_EMPTY, .table = STR_EMPTY, .format = STR_EMPTY, .columns_pattern = STR_EMPTY
-    };
+    struct insert_head parsed = { .database = STR_EMPTY,
+                                  .table = STR_EMPTY,
+                                  .structure = STR_EMPTY,
+                                  .with = STR_EMPTY,
+                                  .format = STR_EMPTY,
+                                  .columns_pattern = STR_EMPTY };
     struct parser p = { .arena = arena, .params = params, .params_count = params_count, .head = &parsed, .err = err };
     lexer_init(&p.lexer, query);
     if (!parse_insert(&p))
         return false;
     *head = parsed;
     return true;
+}
+
+/* ---- input() ---- */
+
+/* input('structure'), the word being taken; anything else of that name is no call of it. */
+static bool take_structure(struct parser *p, struct insert_input *input)
+{
+    struct lexer before = p->lexer;
+    if (lexer_take_symbol(&p->lexer, "(") && lexer_peek(&p->lexer).kind == TOKEN_STRING) {
+        input->is_there = true;
+        return take_string(p, &input->structure);
+    }
+    p->lexer = before;
+    return true;
+}
+
+bool insert_input_find(struct str text, struct arena *arena, struct insert_input *input, struct err *err)
+{
+    struct insert_head head = { .format = STR_EMPTY };
+    struct parser p = { .arena = arena, .head = &head, .err = err };
+    size_t depth = 0;
+    lexer_init(&p.lexer, text);
+    *input = (struct insert_input){ .structure = STR_EMPTY, .format = STR_EMPTY };
+    for (;;) {
+        struct token token = lexer_next(&p.lexer);
+        if (token.kind == TOKEN_END || token.kind == TOKEN_ERROR)
+            return !input->is_there || lexer_error(&p.lexer, token, "FORMAT", err);
+        depth += token_is_symbol(token, "(");
+        depth -= depth > 0 && token_is_symbol(token, ")");
+        if (token.kind == TOKEN_WORD && str_is(token.text, "input") && !take_structure(&p, input))
+            return false;
+        if (!input->is_there || depth > 0 || !token_is_word(token, "FORMAT"))
+            continue;
+        input->select_bytes = token.offset;
+        if (!take_name(&p, &input->format) || !find_data_after_format(&p))
+            return false;
+        input->data_offset = head.data_offset;
+        return true;
+    }
 }
 
 /* ---- printing ---- */
@@ -541,14 +636,25 @@ static void print_table_part(struct strbuf *out, struct str part)
     strbuf_add_text(out, keyword ? "`" : "");
 }
 
-void insert_head_print(const struct insert_head *head, struct strbuf *out)
+static void print_table(const struct insert_head *head, struct strbuf *out)
 {
-    strbuf_add(out, STR("INSERT INTO "));
     if (head->database.len > 0) {
         print_table_part(out, head->database);
         strbuf_add_char(out, '.');
     }
     print_table_part(out, head->table);
+}
+
+void insert_head_print(const struct insert_head *head, struct strbuf *out)
+{
+    strbuf_add(out, STR("INSERT INTO "));
+    if (head->into_null) {
+        strbuf_add_text(out, "FUNCTION null(");
+        lexer_print_string(out, head->structure);
+        strbuf_add_char(out, ')');
+    } else {
+        print_table(head, out);
+    }
     if (head->columns_matched || head->columns_except_count > 0) {
         strbuf_add_text(out, head->columns_matched ? " (COLUMNS(" : " (*");
         if (head->columns_matched) {

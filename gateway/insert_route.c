@@ -270,6 +270,59 @@ void insert_rows(struct request *request)
     insert_publish(request);
 }
 
+bool insert_parse(struct request *request, const struct insert_data *data, struct block *block,
+                  struct rows_report *report, struct err *err)
+{
+    const struct schema *schema = data->schema;
+    size_t *columns = ARENA_ARRAY(request->arena, size_t, schema->columns_count + 1), count = 0;
+    block_init(block, schema->columns_count);
+    for (size_t i = 0; i < schema->columns_count; i++) {
+        column_init(&block->columns[i], schema->columns[i].type);
+        block->names[i] = schema->columns[i].name;
+    }
+    if (!rows_resolve_columns(schema, data->columns, data->columns_count,
+                              data->settings->insert_allow_materialized_columns, columns, &count, err))
+        return false;
+    struct rows_target target = { .schema = schema,
+                                  .columns = columns,
+                                  .columns_count = count,
+                                  .settings = data->settings,
+                                  .wall_ns = clock_wall_ns(request->gateway->clock),
+                                  .rng = request->gateway->rng };
+    return rows_parse(data->format, data->body, &target, block, report, err);
+}
+
+void insert_into_null(struct request *request)
+{
+    struct rows_report report = { 0 };
+    struct block block;
+    struct err err = { 0 };
+    const struct shape *shape = request->shape;
+    struct insert_data data = { .format = shape->format,
+                                .schema = request->plan->null_schema,
+                                .columns = shape->columns,
+                                .columns_count = shape->columns_count,
+                                .settings = &shape->format_settings,
+                                .body = request->data };
+    if (request->query_id[0] == '\0')
+        rng_uuid4_text(request->gateway->rng, request->query_id);
+    if (insert_parse(request, &data, &block, &report, &err)) {
+        request->verdict = (struct request_verdict){ .outcome = INSERT_STORED,
+                                                     .rows = report.rows,
+                                                     .rows_bytes = block_bytes(&block) };
+        answer_ok(request, ACK_STORED);
+    } else {
+        (void)answer_error(request, &err);
+    }
+    block_fini(&block);
+}
+
+static bool insert_null_work(struct request *request)
+{
+    insert_into_null(request);
+    return true;
+}
+
 static enum request_step admit_select(struct request *request, const struct plan *plan)
 {
     struct err err = { 0 };
@@ -288,6 +341,10 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
         return admit_select(request, plan);
     if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &err))
         return answer_error(request, &err);
+    if (plan->null_schema != NULL) {
+        request->shape = shape_ref(plan->shape);
+        return request_to_pool(request, insert_null_work);
+    }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
     if (request->body_reserved > 0) { /* from here on the buffers count it */
         gateway_release_body(request->gateway, request->body_reserved);

@@ -14,6 +14,7 @@
 #include "gateway/gateway.h"
 #include "gateway/request.h"
 #include "gateway/sessions.h"
+#include "storage/ddl.h"
 #include "storage/store.h"
 
 enum { PLANS_MAX = 8192, PLANS_BYTES_MAX = 32 << 20, KEY_MAX = 4096, PLAN_ARENA_BYTES = 1024 };
@@ -74,6 +75,7 @@ void plan_unref(struct plan *plan)
     if (plan == NULL || --plan->refs > 0)
         return;
     plan_unref(plan->of_body);
+    schema_unref(plan->null_schema);
     shape_unref(plan->shape);
     arena_free(plan->arena);
     free(plan);
@@ -233,6 +235,16 @@ static bool shape_make(struct plan *plan, const struct insert_head *head, struct
     return shape_new(&spec, &plan->shape, err);
 }
 
+/* null('structure'): anybody may, as nothing comes of it. */
+static bool insert_resolve_null(struct plan *plan, struct insert_head *head, struct err *err)
+{
+    const struct row_format *format = NULL;
+    return settings_request_apply_clause(&plan->settings, head->settings, head->settings_count, plan->arena, err) &&
+           table_structure_parse(head->structure, &plan->null_schema, err) &&
+           columns_check(plan, plan->null_schema, head, err) && row_format_find(head->format, &format, err) &&
+           shape_make(plan, head, head->database, format, err);
+}
+
 static bool insert_resolve(struct gateway *gateway, struct plan *plan, struct insert_head *head, struct err *err)
 {
     struct table *table = NULL;
@@ -268,8 +280,8 @@ static void settings_copy(struct plan *plan, const struct plan *from)
                                                arena_dup(arena, from->settings.params[i].value) };
     struct err never;
     for (size_t i = 0; i < to->settings_count; i++) {
-        to->settings[i] = (struct insert_setting){ arena_dup(arena, from->settings.settings[i].name),
-                                                   arena_dup(arena, from->settings.settings[i].value) };
+        to->settings[i] = (struct insert_setting){ .name = arena_dup(arena, from->settings.settings[i].name),
+                                                   .value = arena_dup(arena, from->settings.settings[i].value) };
         must(settings_request_apply(to, to->settings[i].name, to->settings[i].value, &never));
     }
     to->query = arena_dup(arena, from->settings.query);
@@ -299,10 +311,11 @@ bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct st
     }
     if (head.is_select) { /* runs at once */
         plan->is_select = true;
+        plan->with = arena_dup(plan->arena, head.with);
         head.format = STR("Native");
         plan->settings.async_insert = false;
     }
-    if (!insert_resolve(gateway, plan, &head, err))
+    if (!(head.into_null ? insert_resolve_null(plan, &head, err) : insert_resolve(gateway, plan, &head, err)))
         goto failed;
     *data_offset = head.is_select ? head.select_offset : head.data_offset;
     *out = plan;

@@ -29,12 +29,14 @@ struct plan {
     struct str database;
     struct str output_format; /* header, else default_format; empty: none given */
 
-    struct shape *shape;   /* the statement is an INSERT that stands wholly before the data; else NULL */
-    bool is_select;        /* ... and what follows is no data but a SELECT, whose rows come as Native */
-    struct str head;       /* the bytes of the body that are statement, where it stands there */
-    struct str data_start; /* data that stands in the URL, with its newline */
-    struct plan *of_body;  /* on a plan without shape: the plan for bodies that begin with of_body->head */
-    size_t cached_bytes;   /* while it is in the cache: what it counts there */
+    struct schema *null_schema; /* of INSERT INTO FUNCTION null('structure'); else NULL */
+    struct shape *shape;        /* the statement is an INSERT that stands wholly before the data; else NULL */
+    struct str with;            /* a WITH clause that stood before INSERT ... SELECT */
+    bool is_select;             /* ... and what follows is no data but a SELECT, whose rows come as Native */
+    struct str head;            /* the bytes of the body that are statement, where it stands there */
+    struct str data_start;      /* data that stands in the URL, with its newline */
+    struct plan *of_body;       /* on a plan without shape: the plan for bodies that begin with of_body->head */
+    size_t cached_bytes;        /* while it is in the cache: what it counts there */
 };
 
 struct plans;

@@ -114,6 +114,7 @@ struct request {
     struct insert *insert; /* between request_end and publish */
     struct shape *shape;   /* of an INSERT ... SELECT while the SELECT runs; a reference */
     struct str statement;
+    const struct insert_input *input;          /* INSERT ... SELECT: the data that input() reads; NULL without */
     const struct output_format *answer_format; /* that the statement asked for, where it says so; errors name it too */
     const char *answer_format_name;            /* as it was asked for */
     const struct insert_param *form_params;    /* of a multipart body, with the URL's; NULL without */

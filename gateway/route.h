@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "format/rows.h"
 #include "gateway/request.h"
 
 struct route {
@@ -22,10 +23,23 @@ const struct route *route_find(bool admin, struct str path, struct str target, b
 /* statement_route.c: "/" */
 enum request_step statement_begin(struct request *request);
 enum request_step statement_end(struct request *request);
+struct insert_data { /* what is parsed apart from any buffer, and how */
+    const struct row_format *format;
+    const struct schema *schema;
+    const struct str *columns; /* the statement's list; 0: all */
+    size_t columns_count;
+    const struct format_settings *settings;
+    struct str body;
+};
+/* From the pool: the rows into block, which is made for them: block_fini() it in any case. */
+must_use bool insert_parse(struct request *request, const struct insert_data *data, struct block *block,
+                           struct rows_report *report, struct err *err);
 /* insert_route.c. request->data holds the data alone, or the SELECT; plan has its shape. */
 enum request_step insert_admit(struct request *request, const struct plan *plan);
 /* From the pool: the rows in request->data go to request->shape at once; the flusher decides the request. */
 void insert_rows(struct request *request);
+/* From the pool: the rows in request->data go nowhere. The request is answered. */
+void insert_into_null(struct request *request);
 /* insert_select.c. request->data is the SELECT, request->shape that of its rows. */
 enum request_step insert_select(struct request *request, const struct plan *plan);
 /* admin_route.c */

@@ -48,6 +48,8 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
+    MERGE_MEMORY_MIN = 32 << 20, /* below it, parts that many inserts made would not be merged at all */
+    INSERT_LOG_SECONDS = 3600,
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
     ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
@@ -321,6 +323,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
+                                     .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
                                      .merge_threads = runtime->config->merge_threads,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
@@ -391,7 +394,10 @@ static void start_workers(struct runtime *runtime)
                                      .pressure_bytes = gateway->memory_max / 8 * 3,
                                      .shapes_max = config->buffers_max };
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
-    gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
+    struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,
+                                            .bytes_max = gateway->memory_max / 64,
+                                            .age_ns_max = INSERT_LOG_SECONDS * NS_PER_S };
+    gateway->insert_log = insert_log_new(gateway->clock, &log_limits);
     gateway->sink =
         sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry, gateway->memory_max / 4);
     struct flusher_options options = { .buffers = gateway->buffers,

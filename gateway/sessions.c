@@ -237,5 +237,5 @@ struct insert_setting session_setting_at(const struct session *session, size_t i
 {
     must(index < session->settings_count);
     const struct setting *setting = &session->settings[index];
-    return (struct insert_setting){ strbuf_view(&setting->name), strbuf_view(&setting->value) };
+    return (struct insert_setting){ .name = strbuf_view(&setting->name), .value = strbuf_view(&setting->value) };
 }

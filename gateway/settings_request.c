@@ -141,7 +141,7 @@ static void add_setting(struct settings_request *s, struct arena *arena, struct 
             memcpy(more, s->settings, s->settings_count * sizeof(more[0]));
         s->settings = more;
     }
-    s->settings[s->settings_count++] = (struct insert_setting){ name, value };
+    s->settings[s->settings_count++] = (struct insert_setting){ .name = name, .value = value };
 }
 
 static bool flag(struct str value)
@@ -541,11 +541,44 @@ bool settings_request_apply_all(struct settings_request *s, bool readonly, struc
     return true;
 }
 
+static bool out_of_range(struct str value, const char *type, struct err *err)
+{
+    return err_set(err, ERR_CANNOT_CONVERT_TYPE, "Field value " STR_FMT " is out of range of %s type",
+                   STR_ARG(str_sub(value, 0, 60)), type);
+}
+
+/* A clause knows numbers from texts: a number has to lie in the setting's range, and its fraction is cut off. */
+static bool convert_number(struct str name, struct str *value, struct arena *arena, struct err *err)
+{
+    const struct engine_setting *setting = engine_setting_find(name);
+    struct str type = setting == NULL ? STR_EMPTY : str_of(setting->type);
+    double number;
+    if (setting != NULL && str_starts(str_of(setting->default_text), STR("auto(")))
+        type = STR("UInt64");
+    if (!str_to_double(*value, &number))
+        return true;
+    if (str_is(type, "String") || str_is(type, "Enum"))
+        return err_set(err, ERR_BAD_GET, "Bad get: has a number, requested String");
+    if (str_is(type, "Bool"))
+        return number == 0 || number == 1 || out_of_range(*value, "bool", err);
+    bool is_signed = str_is(type, "Int64");
+    if (!is_signed && !str_is(type, "UInt64") && !str_is(type, "Milliseconds"))
+        return true;
+    if (is_signed ? number < -0x1p63 || number >= 0x1p63 : number < 0 || number >= 0x1p64)
+        return out_of_range(*value, is_signed ? "long" : "unsigned long", err);
+    if (str_find_char(*value, '.') != STR_NONE || str_find_char(*value, 'e') != STR_NONE)
+        *value = str_of(is_signed ? arena_printf(arena, "%lld", (long long)number)
+                                  : arena_printf(arena, "%llu", (unsigned long long)number));
+    return true;
+}
+
 bool settings_request_apply_clause(struct settings_request *s, const struct insert_setting *clause, size_t count,
                                    struct arena *arena, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct str name = arena_dup(arena, clause[i].name), value = arena_dup(arena, clause[i].value);
+        if (clause[i].is_number && !convert_number(name, &value, arena, err))
+            return false;
         if (!settings_request_apply(s, name, value, err))
             return false;
         add_setting(s, arena, name, value);

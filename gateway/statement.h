@@ -19,9 +19,10 @@ void statement_done(struct request *request);
 /* The answer is a block that was not read from tables. format: of the FORMAT clause; empty without. */
 must_use bool statement_answer_block(struct request *request, const struct block *block, struct str format,
                                      struct err *err);
-/* Runs a statement that reads, as the request's user and settings have it. On true the result is the caller's. */
-must_use bool statement_select(struct request *request, struct str statement, struct sql_result *result,
-                               struct err *err);
+/* Runs a statement that reads, as the request's user and settings have it. input: what input() reads, or NULL. On true
+ * the result is the caller's. */
+must_use bool statement_select(struct request *request, struct str statement, const struct block *input,
+                               struct sql_result *result, struct err *err);
 /* Runs "SELECT columns FROM system.source WHERE condition". On true the result is the caller's: sql_result_fini. */
 must_use bool statement_select_where(struct request *request, const char *select, struct str condition,
                                      struct sql_result *result, struct err *err);

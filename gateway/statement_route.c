@@ -284,7 +284,8 @@ static bool keep_settings(struct request *request, const struct sql_result *resu
     return true;
 }
 
-bool statement_select(struct request *request, struct str statement, struct sql_result *result, struct err *err)
+bool statement_select(struct request *request, struct str statement, const struct block *input,
+                      struct sql_result *result, struct err *err)
 {
     struct gateway *gateway = request->gateway;
     const struct plan *plan = request->plan;
@@ -293,6 +294,7 @@ bool statement_select(struct request *request, struct str statement, struct sql_
         .store = gateway->store,
         .sources = gateway->sources,
         .sources_count = gateway->sources_count,
+        .input = input,
         .database = plan->database,
         .user = plan->user->name,
         .query_id = str_of(request->query_id),
@@ -316,7 +318,7 @@ bool statement_select(struct request *request, struct str statement, struct sql_
 static bool run_sql(struct request *request, struct str statement, struct err *err)
 {
     struct sql_result result = { 0 };
-    if (!statement_select(request, statement, &result, err))
+    if (!statement_select(request, statement, NULL, &result, err))
         return false;
     bool ok = true;
     if (result.has_block)
@@ -335,7 +337,7 @@ bool statement_select_where(struct request *request, const char *select, struct 
                             struct sql_result *result, struct err *err)
 {
     char *text = arena_printf(request->arena, "%s WHERE " STR_FMT, select, STR_ARG(condition));
-    return statement_select(request, str_of(text), result, err);
+    return statement_select(request, str_of(text), NULL, result, err);
 }
 
 bool statement_take_condition(struct lexer *lexer, const char *const *stops, struct str *condition, struct err *err)

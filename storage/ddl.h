@@ -72,6 +72,8 @@ void table_def_free(struct table_def *def);
  * statement names none. Errors: SYNTAX_ERROR, UNKNOWN_TYPE, UNKNOWN_STORAGE, NOT_IMPLEMENTED, UNKNOWN_SETTING, ... */
 must_use bool table_def_parse(struct str text, struct str database, struct table_def **def, bool *if_not_exists,
                               bool *or_replace, struct err *err);
+/* "a Int32, b String DEFAULT 'x'", the columns of a table function. One reference. Errors: as of a CREATE TABLE. */
+must_use bool table_structure_parse(struct str text, struct schema **schema, struct err *err);
 /* The canonical CREATE TABLE, as SHOW CREATE TABLE gives it (with_uuid: as _sluice/table.sql keeps it). */
 void table_def_print(const struct table_def *def, bool with_uuid, struct strbuf *out);
 /* The same on one line (system.tables.create_table_query), and what follows ENGINE = (engine_full). */

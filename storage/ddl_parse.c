@@ -354,3 +354,38 @@ bool table_def_parse(struct str text, struct str database, struct table_def **de
     arena_free(arena);
     return ok;
 }
+
+/* Whether the text closes no bracket that it has not opened, and so ends no list of columns. */
+static bool is_inside(struct str text)
+{
+    struct lexer lexer;
+    struct token token;
+    size_t depth = 0;
+    lexer_init(&lexer, text);
+    do {
+        token = lexer_next(&lexer);
+        if (token.kind == TOKEN_ERROR || (token_is_symbol(token, ")") && depth == 0))
+            return false;
+        depth += token_is_symbol(token, "(");
+        depth -= token_is_symbol(token, ")");
+    } while (token.kind != TOKEN_END);
+    return depth == 0;
+}
+
+bool table_structure_parse(struct str text, struct schema **schema, struct err *err)
+{
+    struct strbuf statement = { 0 };
+    struct table_def *def = NULL;
+    bool ignored;
+    if (!is_inside(text))
+        return err_set(err, ERR_SYNTAX_ERROR, "Syntax error (columns declaration list): " STR_FMT,
+                       STR_ARG(str_sub(text, 0, 100)));
+    strbuf_addf(&statement, "CREATE TABLE t (" STR_FMT "\n) ENGINE = MergeTree ORDER BY tuple()", STR_ARG(text));
+    bool ok = table_def_parse(strbuf_view(&statement), STR("_table_function"), &def, &ignored, &ignored, err);
+    if (ok) {
+        *schema = schema_ref(def->schema);
+        table_def_free(def);
+    }
+    strbuf_fini(&statement);
+    return ok;
+}

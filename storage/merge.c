@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "format/defaults.h"
 
-enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_BYTES = 64 * 1024 * 1024 };
+enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_SHARE = 8 }; /* of the memory, in rows that wait to be written */
 enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
 
 struct source {
@@ -43,6 +43,7 @@ struct merger {
     struct run *runs;
     size_t runs_count, runs_rows;
     uint64_t group_rows;       /* of the output */
+    uint64_t out_bytes;        /* of rows that wait to be written */
     struct block out;          /* becomes a row group */
     struct collapse *collapse; /* NULL: the table keeps all rows */
     struct block kept;         /* what collapse let through */
@@ -292,7 +293,7 @@ static bool copy_runs(struct merger *m, struct err *err)
             column_append(&m->out.columns[i], &m->runs[r].source->block.columns[i], m->runs[r].from, m->runs[r].count);
     m->out.rows += m->runs_rows;
     m->runs_count = m->runs_rows = 0;
-    return (m->out.rows < m->group_rows && block_bytes(&m->out) < OUT_BYTES) || write_out(m, err);
+    return (m->out.rows < m->group_rows && block_bytes(&m->out) < m->out_bytes) || write_out(m, err);
 }
 
 /* How many rows may be taken until they have to be copied, or out is a row group. */
@@ -364,6 +365,7 @@ static bool open_writer(struct merger *m, struct err *err)
     uint64_t rows = 0;
     for (size_t i = 0; i < job->sources_count; i++)
         rows += job->sources[i]->rows;
+    m->out_bytes = (job->memory == 0 ? MERGE_MEMORY_MAX : job->memory) / OUT_SHARE;
     m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,

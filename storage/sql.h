@@ -35,7 +35,8 @@ struct sql_session {
     struct store *store;
     const struct sql_source *sources;
     size_t sources_count;
-    struct str database; /* current */
+    const struct block *input; /* what input() reads; NULL: nothing */
+    struct str database;       /* current */
     struct str user, query_id, version, display_name;
     int64_t wall_ns;                   /* now() */
     const struct insert_param *params; /* param_* */

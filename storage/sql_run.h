@@ -24,6 +24,7 @@ struct sql_run {
     struct arena *arena;
     struct err err; /* the first failure of a function or a virtual table */
     bool failed;
+    bool input_read;      /* input() was named */
     bool declaring;       /* a virtual table tells SQLite its columns: more is allowed */
     uint64_t deadline_ns; /* monotonic; 0: none */
     size_t memory_bytes;  /* taken by us; what SQLite takes is counted apart (sql_memory.c) */

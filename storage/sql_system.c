@@ -603,6 +603,37 @@ static bool numbers_argument(const struct sql_node *node, uint64_t *out)
     return true;
 }
 
+static bool fill_input(void *context, struct block *block, struct err *err)
+{
+    const struct block *input = context;
+    (void)err;
+    block_append(block, input, 0, input->rows);
+    return true;
+}
+
+static bool use_input(struct sql_run *run, struct sql_table *table, struct err *err)
+{
+    const struct block *input = run->session->input;
+    if (input == NULL)
+        return err_set(err, ERR_INVALID_USAGE_OF_INPUT,
+                       "Input stream is not initialized, input() must be used only in INSERT SELECT query");
+    if (run->input_read)
+        return err_set(err, ERR_INVALID_USAGE_OF_INPUT, "You can use the `input` function only once in a query");
+    run->input_read = true;
+    struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_BLOCK);
+    source->fill = fill_input;
+    source->context = (void *)(uintptr_t)input;
+    source->ast = table;
+    table->source = source;
+    table->database = STR("_table_function");
+    table->name = STR("input");
+    table->columns = ARENA_ARRAY(run->arena, struct sql_column, input->columns_count + 1);
+    table->columns_count = input->columns_count;
+    for (size_t i = 0; i < input->columns_count; i++)
+        table->columns[i] = (struct sql_column){ .name = input->names[i], .type = input->columns[i].type };
+    return true;
+}
+
 static void use_numbers(struct sql_run *run, struct sql_table *table, struct sql_source_table *source)
 {
     source->ast = table;
@@ -614,10 +645,12 @@ static void use_numbers(struct sql_run *run, struct sql_table *table, struct sql
     table->columns_count = 1;
 }
 
-/* numbers(n), numbers(from, n), zeros and the rest are refused. */
+/* numbers(n), numbers(from, n), input('structure'); zeros and the rest are refused. */
 static bool table_function(struct sql_run *run, struct sql_table *table, struct err *err)
 {
     const struct sql_node *f = table->function;
+    if (str_is(f->name, "input"))
+        return use_input(run, table, err);
     struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_NUMBERS);
     if (!str_is(f->name, "numbers") && !str_is(f->name, "numbers_mt"))
         return err_set(err, ERR_UNKNOWN_FUNCTION, "Unknown table function " STR_FMT " (at position %zu)",

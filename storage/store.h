@@ -23,8 +23,9 @@ struct store_options {
     struct rng *rng;
     const char *dir;                               /* DATA; made if missing */
     uint64_t merge_threads;                        /* merges at once; 0 = none */
-    uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
+    uint64_t merge_memory;                         /* what one may take, about; 0: MERGE_MEMORY_MAX */
     uint64_t bytes_max;                            /* of all active parts; beyond it the oldest go; 0 = no cap */
+    uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
 };
 enum store_open_failure { STORE_OPEN_ERROR, STORE_OPEN_LOCKED, STORE_OPEN_FORMAT };
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "storage/table_impl.h"
 
-enum { MERGE_MEMORY_MAX = 512 * 1024 * 1024, OPTIMIZE_PARTS_MAX = 100 };
+enum { OPTIMIZE_PARTS_MAX = 100 };
 #define LOOK_AGAIN_NS (1 * NS_PER_S)
 #define CLEAN_AGAIN_NS (5 * NS_PER_S)
 #define BACKOFF_MAX_NS (300 * NS_PER_S)
@@ -65,7 +65,7 @@ static struct merge_limits limits_of(struct table *t, const struct table_def *de
     struct err err = { 0 };
     struct merge_limits limits = { .parts_max = MAX(all ? OPTIMIZE_PARTS_MAX : s->max_parts_to_merge_at_once, 2),
                                    .bytes_max = all ? UINT64_MAX : s->max_bytes_to_merge_at_max_space_in_pool,
-                                   .memory_max = MERGE_MEMORY_MAX,
+                                   .memory_max = t->env->merge_memory,
                                    .force_age_s = s->min_age_to_force_merge_seconds,
                                    .parts_throw = s->parts_to_throw_insert };
     if (fs_free_bytes(t->env->fs, t->dir, &free_bytes, &err)) /* the disk has to hold both */
@@ -306,6 +306,7 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
                              .dir = strbuf_cstr(&dir),
                              .sources = choice->sources,
                              .sources_count = choice->count,
+                             .memory = t->env->merge_memory,
                              .wall_ns = clock_wall_ns(t->env->clock),
                              .spool_id = __atomic_load_n(&t->env->spool_id, __ATOMIC_RELAXED),
                              .spool_floor = __atomic_load_n(&t->env->spool_floor, __ATOMIC_RELAXED),

@@ -30,6 +30,7 @@ struct table_env {
     struct part_log *part_log;
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
+    uint64_t merge_memory;
 };
 
 /* Block numbers of a commit that is not decided. Merges stay below the lowest. */

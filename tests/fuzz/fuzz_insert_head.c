@@ -22,7 +22,8 @@ static bool heads_eq(const struct insert_head *a, const struct insert_head *b)
               names_eq(a->columns, a->columns_count, b->columns, b->columns_count) &&
               names_eq(a->columns_except, a->columns_except_count, b->columns_except, b->columns_except_count) &&
               a->columns_matched == b->columns_matched && str_eq(a->columns_pattern, b->columns_pattern) &&
-              a->settings_count == b->settings_count;
+              a->settings_count == b->settings_count && a->into_null == b->into_null &&
+              str_eq(a->structure, b->structure);
     for (size_t i = 0; eq && i < a->settings_count; i++)
         eq = str_eq(a->settings[i].name, b->settings[i].name) && str_eq(a->settings[i].value, b->settings[i].value);
     return eq;
@@ -47,6 +48,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         must(err.code != ERR_OK && err.text[0] != '\0');
     }
+    struct insert_input input;
+    if (insert_input_find(query, arena, &input, &err) && input.is_there)
+        must(input.select_bytes < input.data_offset && input.data_offset <= size);
     strbuf_fini(&printed);
     arena_free(arena);
     return 0;

@@ -44,6 +44,9 @@ static void one_spelling_for_all(void **state)
         { "INSERT/**/INTO/**/d . t/**/(a)/**/VALUES/**/('1')", "INSERT INTO d.t (a) FORMAT Values" },
         { "# c\nINSERT INTO -- x\n \"d\".`t` FORMAT `TSV`", "INSERT INTO d.t FORMAT TSV" },
         { "INSERT INTO t(a,b,)VALUES(1,2)", "INSERT INTO t (a, b) FORMAT Values" },
+        { "INSERT INTO TABLE FUNCTION null ( 'a \\'b' ) (a) FORMAT CSV",
+          "INSERT INTO FUNCTION null('a \\'b') (a) FORMAT CSV" },
+        { "WITH 1 AS k INSERT INTO t VALUES (1)", "INSERT INTO t FORMAT Values" },
         { "INSERT INTO t (*) FORMAT CSV", "INSERT INTO t FORMAT CSV" },
         { "INSERT INTO t (t.*) FORMAT CSV", "INSERT INTO t FORMAT CSV" },
         { "INSERT INTO d.t (d.t.*) FORMAT CSV", "INSERT INTO d.t FORMAT CSV" },
@@ -220,9 +223,9 @@ static void what_the_engine_refuses_is_refused(void **state)
         { "INSERT INTO {tab:String} FORMAT CSV", ERR_SYNTAX_ERROR },
         { "INSERT INTO {tab:identifier} FORMAT CSV", ERR_SYNTAX_ERROR },
         { "INSERT INTO {tab} FORMAT CSV", ERR_SYNTAX_ERROR },
-        { "INSERT INTO FUNCTION null('a Int8') FORMAT CSV", ERR_NOT_IMPLEMENTED },
-        { "INSERT INTO TABLE FUNCTION null('a Int8') FORMAT CSV", ERR_NOT_IMPLEMENTED },
-        { "INSERT INTO t FROM INFILE 'x' FORMAT CSV", ERR_NOT_IMPLEMENTED },
+        { "INSERT INTO FUNCTION file('x.csv') FORMAT CSV", ERR_NOT_IMPLEMENTED },
+        { "INSERT INTO FUNCTION null(a Int8) FORMAT CSV", ERR_SYNTAX_ERROR },
+        { "INSERT INTO t FROM INFILE 'x' FORMAT CSV", ERR_SYNTAX_ERROR },
         { "INSERT INTO t (a, COLUMNS('a')) FORMAT CSV", ERR_NOT_IMPLEMENTED },
         { "INSERT INTO t (COLUMNS('a'), *) FORMAT CSV", ERR_NOT_IMPLEMENTED },
         { "INSERT INTO t (COLUMNS('a') FORMAT CSV", ERR_SYNTAX_ERROR },
@@ -263,11 +266,47 @@ static void every_prefix_is_survived(void **state)
         }
 }
 
+static void input_is_found_and_its_data_behind_it(void **state)
+{
+    static const struct {
+        const char *text, *structure, *select, *format, *data; /* structure NULL: there is none */
+    } cases[] = {
+        { "SELECT x FROM input('x Int8') FORMAT CSV\n1\n", "x Int8", "SELECT x FROM input('x Int8') ", "CSV", "1\n" },
+        { "SELECT (SELECT format FROM u) FROM input('it''s') t WHERE 1 format  TSV a", "it's",
+          "SELECT (SELECT format FROM u) FROM input('it''s') t WHERE 1 ", "TSV", "a" },
+        { "WITH 1 AS k SELECT * FROM (SELECT * FROM input('a')) FORMAT Native", "a",
+          "WITH 1 AS k SELECT * FROM (SELECT * FROM input('a')) ", "Native", "" },
+        { "SELECT input FROM t", NULL, "", "", "" },
+        { "SELECT 1 FORMAT CSV", NULL, "", "", "" },
+        { "SELECT 'input(''a'')'", NULL, "", "", "" },
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct insert_input input;
+        struct err err = { 0 };
+        struct str text = guarded(cases[i].text);
+        assert_true(insert_input_find(text, *state, &input, &err));
+        assert_int_equal(input.is_there, cases[i].structure != NULL);
+        if (!input.is_there)
+            continue;
+        assert_true(str_is(input.structure, cases[i].structure));
+        assert_true(str_is(str_sub(text, 0, input.select_bytes), cases[i].select));
+        assert_true(str_is(input.format, cases[i].format));
+        assert_true(str_is(str_from(text, input.data_offset), cases[i].data));
+    }
+    struct insert_input input;
+    struct err err = { 0 };
+    assert_false(insert_input_find(guarded("SELECT * FROM input('a Int8')"), *state, &input, &err));
+    assert_int_equal(err.code, ERR_SYNTAX_ERROR);
+}
+
 static void only_inserts_match(void **state)
 {
     (void)state;
     assert_true(insert_head_matches(guarded("INSERT")));
     assert_true(insert_head_matches(guarded(" /* c */ -- d\n insert into t")));
+    assert_true(insert_head_matches(guarded("WITH (SELECT 1) AS insert, 2 AS k INSERT INTO t")));
+    assert_false(insert_head_matches(guarded("WITH 1 AS k SELECT k")));
+    assert_false(insert_head_matches(guarded("WITH (INSERT INTO t) AS k SELECT k")));
     assert_false(insert_head_matches(guarded("INSERTS")));
     assert_false(insert_head_matches(guarded("SELECT INSERT")));
     assert_false(insert_head_matches(guarded("`INSERT`")));
@@ -283,6 +322,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(insert_select_is_recognised, setup, teardown),
         cmocka_unit_test_setup_teardown(what_the_engine_refuses_is_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(every_prefix_is_survived, setup, teardown),
+        cmocka_unit_test_setup_teardown(input_is_found_and_its_data_behind_it, setup, teardown),
         cmocka_unit_test(only_inserts_match),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
