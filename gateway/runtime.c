@@ -72,7 +72,7 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *replayers, *spool_writer, *spool_reader, *scrubbers;
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader, *scrubbers;
     struct server *servers[NET_SOCKETS_MAX], *admin;
     _Atomic size_t servers_count; /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -201,6 +201,11 @@ static uint64_t merge_step(void *context, uint64_t now_ns)
 static uint64_t scrub_step(void *context, uint64_t now_ns)
 {
     return store_scrub_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t publish_step(void *context, uint64_t now_ns)
+{
+    return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
 }
 
 static uint64_t keep_step(void *context, uint64_t now_ns)
@@ -416,14 +421,17 @@ static void start_workers(struct runtime *runtime)
     spool_start(gateway->spool, gateway->buffers);
     runtime->sources = system_sources_new(gateway, &gateway->sources_count);
     gateway->sources = runtime->sources;
-    runtime->flushers = loop_start("flush", (size_t)config->flush_threads, gateway->clock, flush_step, runtime);
-    runtime->spool_writer = loop_start("spool", 1, gateway->clock, spool_write_step, runtime);
-    runtime->spool_reader = loop_start("spool", 1, gateway->clock, spool_read_step, runtime);
-    runtime->mergers = loop_start("merge", (size_t)config->merge_threads, gateway->clock, merge_step, runtime);
-    runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
+    runtime->flushers =
+        loop_start("flush", (size_t)config->flush_threads, LOOP_EQUAL, gateway->clock, flush_step, runtime);
+    runtime->spool_writer = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_write_step, runtime);
+    runtime->spool_reader = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_read_step, runtime);
+    runtime->mergers =
+        loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
+    runtime->keepers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, keep_step, runtime);
+    runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
-    runtime->replayers = loop_start("replay", 1, gateway->clock, replay_step, runtime);
-    runtime->scrubbers = loop_start("scrub", 1, gateway->clock, scrub_step, runtime);
+    runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
+    runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -746,6 +754,9 @@ static void stop(struct runtime *runtime)
     loop_free(runtime->spool_reader);
     loop_free(runtime->spool_writer);
     spool_close(gateway->spool);
+    loop_free(runtime->publishers);
+    if (gateway->store != NULL) /* what was flushed last */
+        (void)store_publish_step(gateway->store, clock_mono_ns(gateway->clock), true);
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);

@@ -6,6 +6,7 @@
 #include "storage/catalog_name.h"
 #include "storage/ddl_settings.h"
 #include "storage/ddl_statement.h"
+#include "storage/delta_schema.h"
 #include "storage/expr_text.h"
 #include "storage/sql.h"
 #include "storage/ttl.h"
@@ -557,7 +558,8 @@ bool table_def_build(const struct table_spec *spec, struct table_def **out, stru
     b.def->schema = b.schema;
     build_stored(&b);
     build_extras(&b);
-    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) || !build_ttl(&b)) {
+    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) || !build_ttl(&b) ||
+        (b.def->settings.publish && !delta_schema_check(b.def, err))) {
         table_def_free(b.def);
         return false;
     }

@@ -68,6 +68,8 @@ uint64_t store_clean_step(struct store *store, uint64_t now_ns);
 uint64_t store_scrub_step(struct store *store, uint64_t now_ns);
 /* Reads all of them; how many were set aside, or could not be. */
 uint64_t store_scrub_all(struct store *store, uint64_t now_ns);
+/* publish: brings Delta logs up to date; with force also those that are not due. One thread at a time. */
+uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force);
 /* Makes running merges stop at the next row group, and no new ones start. */
 void store_cancel_merges(struct store *store);
 /* Called (from any thread, under no lock) when a commit made a merge likely. */
