@@ -39,6 +39,7 @@
 #include "gateway/sink_store.h"
 #include "gateway/system_sources.h"
 #include "gateway/time_zones.h"
+#include "gateway/tls.h"
 #include "storage/sql.h"
 #include "storage/store.h"
 
@@ -73,11 +74,11 @@ struct runtime {
     struct sql_source *sources;
     struct auto_replay auto_replay;
     struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader, *scrubbers;
-    struct server *servers[NET_SOCKETS_MAX], *admin;
-    _Atomic size_t servers_count; /* flushers read it while listeners start */
+    struct server *servers[NET_SOCKETS_MAX + 1], *admin; /* those of the data port, then that for TLS */
+    _Atomic size_t servers_count;                        /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
     size_t data_fds_count;
-    uint16_t data_port, admin_port;
+    uint16_t data_port, admin_port, tls_port;
     atomic_bool hurry;
     char *dlq_dir, *damaged_dir, *data_dir;
 };
@@ -293,6 +294,42 @@ static bool open_sockets(struct runtime *runtime, struct err *err)
     return true;
 }
 
+static bool has_tls(const struct config *config)
+{
+    return config->tls_listen.len > 0;
+}
+
+bool runtime_check(const struct config *config, const struct runtime_environment *environment, struct err *err)
+{
+    if (!has_tls(config))
+        return true;
+    if (config->tls_cert.len == 0 || config->tls_key.len == 0)
+        return err_set(err, ERR_BAD_ARGUMENTS, "tls.listen needs tls.cert and tls.key");
+    return tls_load(fs_posix(), environment->credentials_dir, config->tls_cert.data, config->tls_key.data,
+                    clock_wall_ns(clock_real()), err);
+}
+
+/* Its own thread: a handshake takes milliseconds. */
+static bool start_tls(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    int fds[NET_SOCKETS_MAX];
+    if (!has_tls(config))
+        return true;
+    if (!runtime_check(config, runtime->environment, err) ||
+        !net_listen(config->tls_listen, 1, fds, &runtime->tls_port, err))
+        return false;
+    struct server_options options = { .gateway = &runtime->gateway,
+                                      .listen_fd = fds[0],
+                                      .tls = true,
+                                      .connections_max = MAX(runtime->gateway.connections_max / 2, 16u),
+                                      .name = "tls" };
+    if (!server_start(&options, &runtime->servers[runtime->servers_count], err))
+        return false;
+    runtime->servers_count++;
+    return true;
+}
+
 static bool start_admin(struct runtime *runtime, struct err *err)
 {
     struct server_options options = { .gateway = &runtime->gateway,
@@ -362,11 +399,14 @@ static bool open_spool(struct runtime *runtime, struct err *err)
                                      .wake_reader = on_spool_backlog,
                                      .context = runtime };
     struct ranges stored = { 0 };
+    struct spool_stats stats;
     if (!spool_open(&options, &gateway->spool, err))
         return false;
     store_stored_inserts(gateway->store, spool_id(gateway->spool), &stored);
     spool_found_stored(gateway->spool, &stored);
     store_set_spool(gateway->store, spool_id(gateway->spool), 0);
+    spool_get_stats(gateway->spool, &stats);
+    store_add_damaged(gateway->store, stats.damaged);
     ranges_fini(&stored);
     return true;
 }
@@ -449,6 +489,8 @@ static bool write_port_file(struct runtime *runtime, struct err *err)
     else
         strbuf_add_bytes(&dir, path, slash == path ? 1 : (size_t)(slash - path));
     strbuf_addf(&text, "data=%u\nadmin=%u\n", runtime->data_port, runtime->admin_port);
+    if (runtime->tls_port != 0)
+        strbuf_addf(&text, "tls=%u\n", runtime->tls_port);
     bool ok = fs_write_durably(runtime->gateway.fs, strbuf_cstr(&dir), name, strbuf_view(&text), true, err);
     strbuf_fini(&dir);
     strbuf_fini(&text);
@@ -474,7 +516,7 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
         return false;
     metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
     start_workers(runtime);
-    if (!start_servers(runtime, err))
+    if (!start_servers(runtime, err) || !start_tls(runtime, err))
         return false;
     set_stage(runtime, STAGE_SERVING);
     if (!write_port_file(runtime, err))
@@ -521,7 +563,13 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
     const struct runtime_environment *environment = runtime->environment;
     struct config *config = NULL;
     struct strbuf kept = { 0 };
+    struct err err = { 0 };
     bool ok = environment->load_again(environment->load_context, &config, problems);
+    if (ok && has_tls(runtime->config) && !runtime_check(config, environment, &err)) {
+        strbuf_addf(problems, "%s\n", err.text);
+        config_free(config);
+        ok = false;
+    }
     if (ok) {
         take_config(runtime, config, &kept);
         log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", config->users_count,
@@ -766,6 +814,7 @@ static void stop(struct runtime *runtime)
     dlq_close(gateway->dlq);
     if (gateway->store != NULL)
         store_close(gateway->store);
+    tls_unload();
     running_free(gateway->running);
     sessions_free(gateway->sessions);
     auth_free(runtime->auth);

@@ -38,8 +38,9 @@ void store_close(struct store *store);
 const char *store_dir(const struct store *store);
 /* Files in DATA/damaged, 0 without the directory. */
 must_use bool store_count_damaged(struct fs *fs, const char *dir, uint64_t *count, struct err *err);
-struct part_log *store_part_log(struct store *store); /* lent */
-uint64_t store_damaged(const struct store *store);    /* files set aside, this start and before */
+struct part_log *store_part_log(struct store *store);        /* lent */
+void store_add_damaged(struct store *store, uint64_t files); /* that somebody else has set aside in the same place */
+uint64_t store_damaged(const struct store *store);           /* files set aside, this start and before */
 
 /* Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 must_use bool store_table(struct store *store, struct str database, struct str name, struct table **table,
