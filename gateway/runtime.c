@@ -428,11 +428,14 @@ static bool open_spool(struct runtime *runtime, struct err *err)
                                      .wake_reader = on_spool_backlog,
                                      .context = runtime };
     struct ranges stored = { 0 };
+    struct spool_stats stats;
     if (!spool_open(&options, &gateway->spool, err))
         return false;
     store_stored_inserts(gateway->store, spool_id(gateway->spool), &stored);
     spool_found_stored(gateway->spool, &stored);
     store_set_spool(gateway->store, spool_id(gateway->spool), 0);
+    spool_get_stats(gateway->spool, &stats);
+    store_add_damaged(gateway->store, stats.damaged);
     ranges_fini(&stored);
     return true;
 }

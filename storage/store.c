@@ -227,6 +227,11 @@ void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges 
     free(tables);
 }
 
+void store_add_damaged(struct store *store, uint64_t files)
+{
+    __atomic_add_fetch(&store->env.damaged, files, __ATOMIC_RELAXED);
+}
+
 /* ---- looking up ---- */
 
 bool store_has_database(struct store *store, struct str database)

@@ -35,8 +35,9 @@ must_use bool store_open(const struct store_options *options, struct store **sto
 /* Cancels merges, closes everything. No table may be referenced. */
 void store_close(struct store *store);
 const char *store_dir(const struct store *store);
-struct part_log *store_part_log(struct store *store); /* lent */
-uint64_t store_damaged(const struct store *store);    /* files set aside, this start and before */
+struct part_log *store_part_log(struct store *store);        /* lent */
+void store_add_damaged(struct store *store, uint64_t files); /* that somebody else has set aside in the same place */
+uint64_t store_damaged(const struct store *store);           /* files set aside, this start and before */
 
 /* Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 must_use bool store_table(struct store *store, struct str database, struct str name, struct table **table,
