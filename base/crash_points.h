@@ -26,6 +26,9 @@
     X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
     X("durable.committed") /* fs_write_durably: renamed and synced */ \
+    X("delta.committed")   /* a version of a Delta log is there and synced, nobody told */ \
+    X("delta.checkpoint")  /* a checkpoint is there, _last_checkpoint still names the one before */ \
+    X("delta.cleaned")     /* one old file of a Delta log is gone */ \
     X("spool.created")     /* a segment under its temporary name, not synced */ \
     X("spool.renamed")     /* a segment has its name, its directory is not synced */ \
     X("spool.appended")    /* a commit is appended, not synced */ \

@@ -69,6 +69,11 @@
     X(TABLE_ROWS, "sluice_table_rows", gauge, "table", "Rows in active parts.") \
     X(TABLE_BYTES, "sluice_table_bytes", gauge, "table", "Bytes of active parts.") \
     X(PARTS_WRITTEN, "sluice_parts_written_total", counter, "origin", "Parts written by flushes and by merges.") \
+    X(DELTA_VERSION, "sluice_delta_version", gauge, "table", "Newest version of the table's Delta log.") \
+    X(DELTA_UNPUBLISHED, "sluice_delta_unpublished_parts", gauge, "table", "Active parts that the Delta log does not name yet.") \
+    X(DELTA_STOPPED, "sluice_delta_stopped", gauge, "table", "1: somebody else wrote to the table's Delta log, or it is damaged; publication stopped.") \
+    X(DELTA_COMMITS, "sluice_delta_commits_total", counter, "operation", "Versions written to Delta logs.") \
+    X(DELTA_FAILURES, "sluice_delta_failures_total", counter, "", "Publications that failed, to be tried again.") \
     X(PARTS_REMOVED, "sluice_parts_removed_total", counter, "reason", "Active parts that left their table: ttl, max_bytes, dropped, detached, damaged.") \
     X(ROWS_REMOVED, "sluice_rows_removed_total", counter, "reason", "Rows that left with such parts, or that a merge found over their time (ttl).") \
     X(MERGES_RUNNING, "sluice_merges_running", gauge, "", "Merges at work.") \

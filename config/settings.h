@@ -11,6 +11,11 @@
 #define CONFIG_SETTINGS(X) \
     X(TEXT,  listen,              "listen",              "127.0.0.1:8124", 0, 0, false, "Address of the data port, HOST:PORT; port 0 takes any free one.") \
     X(TEXT,  admin_listen,        "admin_listen",        "127.0.0.1:8125", 0, 0, false, "Address of the admin port: health, metrics, flush.") \
+    X(TEXT,  tls_listen,          "tls.listen",          "", 0, 0, false, "Address of the data port for TLS, HOST:PORT; empty: none.") \
+    X(TEXT,  tls_cert,            "tls.cert",            "", 0, 0, true, "File of the certificate and its chain, PEM; a relative path is in $CREDENTIALS_DIRECTORY where systemd sets it. Read again at a reload.") \
+    X(TEXT,  tls_key,             "tls.key",             "", 0, 0, true, "File of the certificate's private key, PEM.") \
+    X(TEXT,  unix_listen,         "unix.listen",         "", 0, 0, false, "Path of a unix socket that serves the data port's requests; empty: none.") \
+    X(TEXT,  unix_mode,           "unix.mode",           "0660", 0, 0, false, "Permissions of that socket, octal.") \
     X(TEXT,  data_dir,            "data_dir",            "/var/lib/sluice", 0, 0, false, "Directory of everything that is kept.") \
     X(ENUM,  log_level,           "log.level",           "info", 0, 3, true, "debug|info|warn|error: The least level that is written.") \
     X(ENUM,  log_format,          "log.format",          "auto", 0, 2, false, "auto|logfmt|json: auto writes logfmt to a terminal, JSON elsewhere.") \

@@ -65,6 +65,8 @@ struct parquet_writer *parquet_writer_new(struct schema *schema, const struct pa
     if (!pq_schema_build(schema, options->profile, w->arena, &w->tree, &err))
         fail(w, &err);
     w->bad_utf8 = ARENA_ARRAY(w->arena, bool, w->tree.leaves_count + 1);
+    for (size_t i = 0; i < w->tree.leaves_count; i++)
+        w->bad_utf8[i] = options->text_is_bytes && w->tree.leaves[i].type->kind == TYPE_STRING;
     block_init(&w->pending, schema->columns_count);
     for (size_t i = 0; i < schema->columns_count; i++) {
         column_init(&w->pending.columns[i], schema->columns[i].type);

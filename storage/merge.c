@@ -15,6 +15,7 @@
 #include "base/crash_points.h"
 #include "base/log.h"
 #include "format/defaults.h"
+#include "storage/delta_schema.h"
 
 enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_SHARE = 8 }; /* of the memory, in rows that wait to be written */
 enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
@@ -393,6 +394,7 @@ static bool open_writer(struct merger *m, struct err *err)
     m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
+                                       .text_is_bytes = delta_text_is_binary(&def->settings),
                                        .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,

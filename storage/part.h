@@ -63,6 +63,12 @@ void part_meta_text_fini(struct part_meta_text *text);
 must_use bool part_meta_parse(struct str part, struct str flush, struct str tokens, struct str contents,
                               struct str spool, struct part_meta *meta, struct err *err);
 
+enum part_publication {
+    PART_UNPUBLISHED, /* the Delta log does not name it, or there is none */
+    PART_PUBLISHED,   /* live in the log, or about to be, or merged from such parts */
+    PART_RETIRED      /* removed in the log */
+};
+
 /* Counted by reference; frozen but for the fields named so. */
 struct part {
     struct part_name name;
@@ -85,8 +91,10 @@ struct part {
     struct fs_file *handle;   /* atomic; opened by the first read, see part_pin */
     uint64_t removed_mono_ns; /* guarded by the table's lock: when a merge replaced it; 0 while active */
     int64_t removed_wall_ns;
-    bool merging; /* guarded by the table's lock: the source of a running merge */
-    int refs;     /* atomic */
+    enum part_publication publication; /* guarded by the table's lock */
+    int64_t retired_ms;                /* likewise; PART_RETIRED: when */
+    bool merging;                      /* guarded by the table's lock: the source of a running merge */
+    int refs;                          /* atomic */
 };
 
 /* Opens and checks the footer. Errors: CORRUPTED_DATA and disk errors, with the path. The file itself is opened for the

@@ -11,6 +11,7 @@
 enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 0, FORMAT_BYTES_MAX = 4096, PART_LOG_ROWS = 10000 };
 #define MERGE_AGAIN_NS (1 * NS_PER_S)
 #define CLEAN_AGAIN_NS (1 * NS_PER_S)
+#define PUBLISH_AGAIN_NS (1 * NS_PER_S)
 
 /* ---- FORMAT and LOCK ---- */
 
@@ -109,6 +110,11 @@ static void collect(void *context)
         metric_series_set(metric_series1(METRIC_TABLE_ROWS, name), (double)stats.rows);
         metric_series_set(metric_series1(METRIC_TABLE_BYTES, name), (double)stats.bytes);
         metric_series_set(metric_series1(METRIC_DEDUP_TOKENS, name), (double)stats.tokens);
+        if (table_def(tables[i])->settings.publish) {
+            metric_series_set(metric_series1(METRIC_DELTA_VERSION, name), (double)stats.delta_version);
+            metric_series_set(metric_series1(METRIC_DELTA_UNPUBLISHED, name), (double)stats.parts_unpublished);
+            metric_series_set(metric_series1(METRIC_DELTA_STOPPED, name), stats.delta_stopped);
+        }
         table_unref(tables[i]);
     }
     free(tables);
@@ -219,6 +225,11 @@ void store_stored_inserts(struct store *store, uint64_t spool_id, struct ranges 
         table_unref(tables[i]);
     }
     free(tables);
+}
+
+void store_add_damaged(struct store *store, uint64_t files)
+{
+    __atomic_add_fetch(&store->env.damaged, files, __ATOMIC_RELAXED);
 }
 
 /* ---- looking up ---- */
@@ -377,6 +388,21 @@ uint64_t store_clean_step(struct store *store, uint64_t now_ns)
         store_keep_cap(tables, count, store->bytes_max);
     for (size_t i = 0; i < count; i++)
         table_unref(tables[i]);
+    free(tables);
+    return again_ns;
+}
+
+uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    uint64_t again_ns = now_ns + PUBLISH_AGAIN_NS;
+    store_tables(store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t table_again_ns = table_publish_step(tables[i], now_ns, force);
+        again_ns = MIN(again_ns, table_again_ns);
+        table_unref(tables[i]);
+    }
     free(tables);
     return again_ns;
 }

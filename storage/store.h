@@ -35,8 +35,9 @@ must_use bool store_open(const struct store_options *options, struct store **sto
 /* Cancels merges, closes everything. No table may be referenced. */
 void store_close(struct store *store);
 const char *store_dir(const struct store *store);
-struct part_log *store_part_log(struct store *store); /* lent */
-uint64_t store_damaged(const struct store *store);    /* files set aside, this start and before */
+struct part_log *store_part_log(struct store *store);        /* lent */
+void store_add_damaged(struct store *store, uint64_t files); /* that somebody else has set aside in the same place */
+uint64_t store_damaged(const struct store *store);           /* files set aside, this start and before */
 
 /* Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 must_use bool store_table(struct store *store, struct str database, struct str name, struct table **table,
@@ -61,6 +62,8 @@ must_use bool store_ddl(struct store *store, struct str query, struct str databa
  * over, and active ones that are beyond a TTL or a cap. */
 uint64_t store_merge_step(struct store *store, uint64_t now_ns);
 uint64_t store_clean_step(struct store *store, uint64_t now_ns);
+/* publish: brings Delta logs up to date; with force also those that are not due. One thread at a time. */
+uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force);
 /* Makes running merges stop at the next row group, and no new ones start. */
 void store_cancel_merges(struct store *store);
 /* Called (from any thread, under no lock) when a commit made a merge likely. */

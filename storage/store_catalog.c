@@ -116,8 +116,9 @@ static void put_table(struct store *store, struct database *database, struct str
 
 static void clear_figures(const struct table *table)
 {
-    static const enum metric gauges[] = { METRIC_PARTS_PARTITION_MAX, METRIC_TABLE_ROWS, METRIC_TABLE_BYTES,
-                                          METRIC_DEDUP_TOKENS };
+    static const enum metric gauges[] = { METRIC_PARTS_PARTITION_MAX, METRIC_TABLE_ROWS,    METRIC_TABLE_BYTES,
+                                          METRIC_DEDUP_TOKENS,        METRIC_DELTA_VERSION, METRIC_DELTA_UNPUBLISHED,
+                                          METRIC_DELTA_STOPPED };
     struct str name = str_of(table->full_name);
     for (size_t i = 0; i < ARRAY_COUNT(gauges); i++)
         metric_series_set(metric_series1(gauges[i], name), 0);

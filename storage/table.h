@@ -92,6 +92,9 @@ void table_merges_free(struct table_merge_info *merges, size_t count);
 
 struct table_stats {
     uint64_t rows, bytes, parts_active, parts_old, parts_partition_max, tokens;
+    int64_t delta_version; /* -1: nothing is published */
+    uint64_t parts_unpublished;
+    bool delta_stopped; /* its log is not ours, or damaged */
 };
 void table_get_stats(struct table *table, struct table_stats *stats);
 #endif

@@ -34,7 +34,14 @@ static uint64_t age_ms(const struct part *part, int64_t now_wall_ns)
     return now_wall_ns > part->created_wall_ns ? (uint64_t)(now_wall_ns - part->created_wall_ns) / NS_PER_MS : 0;
 }
 
-static struct merge_candidate *candidates_of(struct table *t, struct str partition_id)
+/* Parts that the Delta log names are not merged with others by themselves: a merge that only moves published rows can
+ * be told from one that brings new ones. */
+static bool is_border(const struct part *before, const struct part *part, bool all)
+{
+    return strcmp(part->partition.id, before->partition.id) != 0 || (!all && part->publication != before->publication);
+}
+
+static struct merge_candidate *candidates_of(struct table *t, struct str partition_id, bool all)
 {
     const struct part_set *set = t->current;
     uint64_t barrier = table_barrier(t);
@@ -43,7 +50,7 @@ static struct merge_candidate *candidates_of(struct table *t, struct str partiti
     uint32_t partition = 0;
     for (size_t i = 0; i < set->count; i++) {
         const struct part *part = set->parts[i];
-        if (i > 0 && strcmp(part->partition.id, set->parts[i - 1]->partition.id) != 0)
+        if (i > 0 && is_border(set->parts[i - 1], part, all))
             partition++;
         bool other = partition_id.len > 0 && !str_is(partition_id, part->partition.id);
         list[i] = (struct merge_candidate){ .partition = partition,
@@ -143,7 +150,7 @@ static bool choose(struct table *t, struct str partition_id, bool all, int64_t b
     uint64_t began = clock_mono_ns(t->env->clock), random = rng_next(t->env->rng);
     mutex_lock(&t->lock);
     choice->def = t->def; /* now: no part can be of a newer schema */
-    struct merge_candidate *list = candidates_of(t, partition_id);
+    struct merge_candidate *list = candidates_of(t, partition_id, all);
     bool found = all ? merge_pick_any(list, t->current->count, &limits, &range) || pick_untouched(t, list, &range)
                      : merge_pick(list, t->current->count, &limits, &range);
     choice->for_ttl = !found && pick_expired(t, list, before_wall_ns, &range);
@@ -413,10 +420,10 @@ bool table_optimize(struct table *t, struct str partition_id, bool final, struct
 
 /* ---- removal ---- */
 
-static bool is_removable(const struct table *t, const struct part *part, uint64_t now_ns)
+static bool is_removable(const struct table *t, const struct part *part, uint64_t now_ns, int64_t now_ms)
 {
     uint64_t lifetime_s = t->def->settings.old_parts_lifetime_s;
-    if (__atomic_load_n(&part->refs, __ATOMIC_ACQUIRE) > 1)
+    if (__atomic_load_n(&part->refs, __ATOMIC_ACQUIRE) > 1 || table_publication_keeps(t, part, now_ms))
         return false;
     if (part->removed_mono_ns == TABLE_PARTS_CUT_NS)
         return true;
@@ -443,10 +450,11 @@ static void forget_files(struct table *t)
 static size_t take_removable(struct table *t, uint64_t now_ns, struct part ***parts)
 {
     size_t taken = 0, kept = 0;
+    int64_t now_ms = clock_wall_ns(t->env->clock) / (int64_t)NS_PER_MS;
     mutex_lock(&t->lock);
     *parts = mem_alloc(t->old_count * sizeof **parts);
     for (size_t i = 0; i < t->old_count; i++) {
-        if (is_removable(t, t->old[i], now_ns))
+        if (is_removable(t, t->old[i], now_ns, now_ms))
             (*parts)[taken++] = t->old[i];
         else
             t->old[kept++] = t->old[i];

@@ -9,6 +9,7 @@
 #include "base/metric.h"
 #include "base/strbuf.h"
 #include "base/sync.h"
+#include "storage/delta_log.h"
 #include "storage/merge.h"
 #include "storage/part_log.h"
 #include "storage/part_write.h"
@@ -31,6 +32,21 @@ struct table_env {
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
     uint64_t merge_memory;
+};
+
+/* What publication to the Delta log keeps. Only one thread publishes; what others look at is guarded by the table's
+ * lock. */
+struct publication {
+    struct delta_log *log; /* NULL: to be opened */
+    bool doubtful;         /* the last commit may have failed half-way */
+    unsigned failures;
+    uint64_t due_mono_ns;
+    /* guarded by lock */
+    bool known, stopped; /* the parts' marks hold; for good, see why */
+    uint64_t changes;    /* of parts and definitions, ever */
+    uint64_t changes_published;
+    int64_t version;
+    struct err why;
 };
 
 /* Block numbers of a commit that is not decided. Merges stay below the lowest. */
@@ -85,6 +101,8 @@ struct table {
     int merge_cancel; /* atomic: how many reasons there are to stop merges: an exclusive change, SYSTEM STOP MERGES */
     bool nothing_to_merge;  /* in the current set no merge was worth it ... */
     uint64_t look_again_ns; /* ... and will not be before this */
+
+    struct publication publication;
 
     struct tokens *tokens;
     /* tokens.log, by whoever holds log_busy */
@@ -170,6 +188,13 @@ must_use bool table_remove_claimed(struct table *table, struct part *const *part
 void table_remove_useless(struct table *table); /* expired whole, or without a row */
 /* For system.part_log, the metrics and the log. */
 void table_note_removal(struct table *table, const struct part *part, enum part_reason reason);
+
+/* ---- publication, in table_publish.c ---- */
+/* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */
+uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
+/* Whether the log still needs the file of an old part; needs lock. */
+bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
+
 /* ---- parts beside the table, in table_detach.c ---- */
 struct part_choice {
     struct str name; /* of a partition, by value or id, or of one part, as system.parts has it */

@@ -11,6 +11,7 @@
 
 #include "base/crash_points.h"
 #include "base/log.h"
+#include "storage/delta_schema.h"
 #include "storage/table_impl.h"
 
 #define NO_PIECE SIZE_MAX
@@ -319,6 +320,7 @@ static bool write_once(struct flush *f, size_t index, const struct block *block,
     struct part_name name = { .first = number, .last = number, .random = rng_next(env->rng) };
     struct parquet_options options = { .profile = f->def->settings.profile,
                                        .codec = f->def->settings.codec,
+                                       .text_is_bytes = delta_text_is_binary(&f->def->settings),
                                        .sort_columns = f->def->order_stored,
                                        .sort_columns_count = f->def->order_columns_count };
     struct part_meta meta;
