@@ -237,6 +237,13 @@ static void cut_page(const struct work *w, bool dictionary, struct cut *cut)
         cut->value_to += n;
         return;
     }
+    size_t entries = row_start(w, row_end) - cut->entry_from;
+    if (!strings && entries * (value_bytes + (w->rep != NULL)) <= bytes_max) { /* all of them, at a glance */
+        cut->row_to = row_end;
+        cut->entry_to += entries;
+        cut->value_to += values_in(w, cut->entry_from, cut->entry_to);
+        return;
+    }
     size_t bytes = 0;
     for (; row < row_end; row++) {
         size_t entry_end = row_start(w, row + 1), values = values_in(w, cut->entry_to, entry_end);
