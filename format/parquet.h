@@ -121,7 +121,9 @@ void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes);
 void parquet_set_verify_checksums(struct parquet_file *file, bool verify);
 /* Bytes read so far through the callback. */
 uint64_t parquet_bytes_read(const struct parquet_file *file);
-/* Reads everything, checks sluice.check over the whole file; without one that is CORRUPTED_DATA. */
+/* Checks sluice.check over all bytes before the footer; without one that is CORRUPTED_DATA. */
+must_use bool parquet_verify_bytes(struct parquet_file *file, struct err *err);
+/* That, and reads everything. */
 must_use bool parquet_verify(struct parquet_file *file, struct err *err);
 
 /* Order-independent 128-bit sum of row hashes of a block's rows: equal multisets of rows have equal sums. */

@@ -390,7 +390,7 @@ void parquet_set_verify_checksums(struct parquet_file *file, bool verify)
 
 /* ---- verify ---- */
 
-static bool verify_bytes(struct parquet_file *file, struct err *err)
+bool parquet_verify_bytes(struct parquet_file *file, struct err *err)
 {
     enum { PIECE_BYTES = 1 << 20 };
     char *piece = mem_alloc((size_t)MIN(file->footer_offset, (uint64_t)PIECE_BYTES));
@@ -411,7 +411,7 @@ static bool verify_bytes(struct parquet_file *file, struct err *err)
 
 bool parquet_verify(struct parquet_file *file, struct err *err)
 {
-    if (!verify_bytes(file, err))
+    if (!parquet_verify_bytes(file, err))
         return false;
     for (size_t g = 0; g < file->meta.groups_count; g++) {
         for (size_t i = 0; i < file->schema->columns_count; i++) {

@@ -48,34 +48,6 @@ static bool build_column(struct builder *b, const struct column_spec *from, stru
     return true;
 }
 
-static bool names_untyped(const struct builder *b, const struct schema_column *column)
-{
-    for (size_t i = 0; i < b->spec->columns_count; i++)
-        if (b->columns[i].type == NULL && default_names(column->default_expr, b->columns[i].name))
-            return true;
-    return false;
-}
-
-/* Columns without a type have that of their expression; what it names gets its own first. Ends, since no expression
- * needs itself. */
-static bool deduce_types(struct builder *b)
-{
-    size_t count = b->spec->columns_count;
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t i = 0; i < count; i++) {
-            struct schema_column *column = &b->columns[i];
-            if (column->type != NULL)
-                continue;
-            again = true;
-            if (!names_untyped(b, column) &&
-                !sql_expression_type(column->default_text, b->columns, count, b->arena, &column->type, b->err))
-                return err_wrap(b->err, "column " STR_FMT, STR_ARG(column->name));
-        }
-    }
-    return true;
-}
-
 /* An ALIAS that defaults name, itself or through another ALIAS, is computed at an insert. */
 static void mark_needed(struct builder *b)
 {
@@ -126,7 +98,7 @@ static bool build_columns(struct builder *b)
         if (b->columns[i].field_id == 0)
             b->columns[i].field_id = next++;
     b->def->next_field_id = next;
-    if (!defaults_check(b->columns, spec->columns_count, b->err) || !deduce_types(b))
+    if (!defaults_bind(b->columns, spec->columns_count, b->arena, b->err))
         return false;
     mark_needed(b);
     return true;
