@@ -23,9 +23,23 @@
     X("table.linked")      /* parts to be detached have their second name */ \
     X("table.attached")    /* an attached part is under its final name, its source still there */ \
     X("table.gone")        /* single parts are gone by tokens.log, still on disk */ \
+    X("scrub.logged")      /* the identities of a damaged part are safe, its file still there */ \
     X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
     X("durable.committed") /* fs_write_durably: renamed and synced */ \
+    X("delta.committed")   /* a version of a Delta log is there and synced, nobody told */ \
+    X("delta.checkpoint")  /* a checkpoint is there, _last_checkpoint still names the one before */ \
+    X("delta.cleaned")     /* one old file of a Delta log is gone */ \
+    X("spool.created")     /* a segment under its temporary name, not synced */ \
+    X("spool.renamed")     /* a segment has its name, its directory is not synced */ \
+    X("spool.appended")    /* a commit is appended, not synced */ \
+    X("spool.synced")      /* a commit is safe, nobody told */ \
+    X("spool.told")        /* its inserts are told and buffered */ \
+    X("spool.rotated")     /* a segment has its end, the next one is not there */ \
+    X("spool.removed")     /* a segment is unlinked, its directory not synced */ \
+    X("spool.set_aside")   /* a damaged range is copied */ \
+    X("spool.cleaned")     /* a start has removed what was left of making a segment */ \
+    X("flush.settled")     /* a spooled batch is stored, refused or kept as letters; the spool does not know */ \
     X("letters.added")     /* a dead letter is committed, the insert not yet let go */ \
     X("replay.stored")     /* the rows of a dead letter are stored, the letter not yet dropped */
 /* clang-format on */

@@ -47,8 +47,8 @@
     X(70,  CANNOT_CONVERT_TYPE,                         500, ERR_REJECT) \
     X(72,  CANNOT_PARSE_NUMBER,                         400, ERR_REJECT) \
     X(73,  UNKNOWN_FORMAT,                              404, ERR_REJECT) \
-    X(74,  CANNOT_READ_FROM_FILE_DESCRIPTOR,            500, ERR_RETRY) \
-    X(75,  CANNOT_WRITE_TO_FILE_DESCRIPTOR,             500, ERR_RETRY) \
+    X(74,  CANNOT_READ_FROM_FILE_DESCRIPTOR,            503, ERR_RETRY) \
+    X(75,  CANNOT_WRITE_TO_FILE_DESCRIPTOR,             503, ERR_RETRY) \
     X(76,  CANNOT_OPEN_FILE,                            503, ERR_RETRY) \
     X(77,  CANNOT_CLOSE_FILE,                           500, ERR_RETRY) \
     X(78,  UNKNOWN_TYPE_OF_QUERY,                       404, ERR_REJECT) \

@@ -39,6 +39,9 @@ struct fs {
                     struct err *err); /* less than asked only at the end of the file */
     /* After a failed append any part of the bytes may be there. */
     bool (*append)(struct fs *fs, struct fs_file *file, struct str bytes, struct err *err);
+    /* Takes the room for a file of that length, which stays as long as it is: appends up to there do not meet a full
+     * disk. Errors: NOT_ENOUGH_SPACE. True, and nothing is taken, where the file system has no such call. */
+    bool (*reserve)(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err);
     bool (*truncate)(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err);
     bool (*sync)(struct fs *fs, struct fs_file *file, struct err *err);
     bool (*size)(struct fs *fs, struct fs_file *file, uint64_t *bytes, struct err *err);
@@ -65,6 +68,7 @@ struct fs *fs_posix(void); /* never freed */
 #define fs_read_at(fs, file, offset, out, bytes, got, err)                                                             \
     ((fs)->read_at((fs), (file), (offset), (out), (bytes), (got), (err)))
 #define fs_append(fs, file, bytes, err) ((fs)->append((fs), (file), (bytes), (err)))
+#define fs_reserve(fs, file, bytes, err) ((fs)->reserve((fs), (file), (bytes), (err)))
 #define fs_truncate(fs, file, bytes, err) ((fs)->truncate((fs), (file), (bytes), (err)))
 #define fs_sync(fs, file, err) ((fs)->sync((fs), (file), (err)))
 #define fs_size(fs, file, bytes, err) ((fs)->size((fs), (file), (bytes), (err)))

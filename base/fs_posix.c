@@ -95,6 +95,18 @@ static bool posix_append(struct fs *fs, struct fs_file *file, struct str bytes, 
     return true;
 }
 
+static bool posix_reserve(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err)
+{
+    int result;
+    (void)fs;
+    do {
+        result = fallocate(file->fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)bytes);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+        return err_set_errno(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR, errno, "take room for %s", file->path);
+    return true;
+}
+
 static bool posix_truncate(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err)
 {
     int result;
@@ -300,6 +312,7 @@ struct fs *fs_posix(void)
         .append_to = posix_append_to,
         .read_at = posix_read_at,
         .append = posix_append,
+        .reserve = posix_reserve,
         .truncate = posix_truncate,
         .sync = posix_sync,
         .size = posix_size,

@@ -31,7 +31,7 @@
     X(INSERTS_LETTERS, "sluice_inserts_dead_letters", gauge, "", "Accepted inserts that are kept as dead letters.") \
     X(INSERTS_DISCARDED, "sluice_inserts_discarded_total", counter, "reason", "Accepted inserts given up as dead letters, by command or by a cap.") \
     X(INSERTS_ACCEPTED, "sluice_inserts_accepted_total", counter, "", "Inserts for which responsibility was taken. With those recovered they are the sum of those written, duplicate, pending, kept as dead letters, discarded and lost.") \
-    X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found as dead letters at the start.") \
+    X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found in the spool or as dead letters at the start.") \
     X(ROWS_WRITTEN, "sluice_rows_written_total", counter, "table", "Rows that the sink confirmed.") \
     X(ROWS_DUPLICATE, "sluice_rows_duplicate_total", counter, "table", "Rows dropped because their token was known.") \
     X(ROWS_ACCEPTED, "sluice_rows_accepted_total", counter, "table", "Rows for which responsibility was taken, counted at the flush that types them.") \
@@ -49,6 +49,10 @@
     X(FLUSH_INSERTS, "sluice_flush_inserts", histogram, "sink", "Inserts that shared a batch.") \
     X(FLUSH_DURATION, "sluice_flush_duration_seconds", histogram, "sink", "From sealing a batch to its verdict.") \
     X(FLUSH_FAILURES, "sluice_flush_failures_total", counter, "sink,outcome", "Attempts that failed: to be retried, rejected, or unknown.") \
+    X(SPOOL_BYTES, "sluice_spool_bytes", gauge, "", "Bytes of spool segments on disk.") \
+    X(SPOOL_LIMIT, "sluice_spool_limit_bytes", gauge, "", "Bytes that the spool may use.") \
+    X(SPOOL_SYNC_DURATION, "sluice_spool_sync_duration_seconds", histogram, "", "Time of one group commit of the spool.") \
+    X(SPOOL_SYNC_INSERTS, "sluice_spool_sync_inserts", histogram, "", "Inserts made durable by one group commit.") \
     X(DISK_FREE_BYTES, "sluice_disk_free_bytes", gauge, "dir", "Free bytes on the file system of a directory.") \
     X(DISK_ERRORS, "sluice_disk_errors_total", counter, "op", "Disk operations that failed.") \
     X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \
@@ -65,8 +69,15 @@
     X(TABLE_ROWS, "sluice_table_rows", gauge, "table", "Rows in active parts.") \
     X(TABLE_BYTES, "sluice_table_bytes", gauge, "table", "Bytes of active parts.") \
     X(PARTS_WRITTEN, "sluice_parts_written_total", counter, "origin", "Parts written by flushes and by merges.") \
+    X(DELTA_VERSION, "sluice_delta_version", gauge, "table", "Newest version of the table's Delta log.") \
+    X(DELTA_UNPUBLISHED, "sluice_delta_unpublished_parts", gauge, "table", "Active parts that the Delta log does not name yet.") \
+    X(DELTA_STOPPED, "sluice_delta_stopped", gauge, "table", "1: somebody else wrote to the table's Delta log, or it is damaged; publication stopped.") \
+    X(DELTA_COMMITS, "sluice_delta_commits_total", counter, "operation", "Versions written to Delta logs.") \
+    X(DELTA_FAILURES, "sluice_delta_failures_total", counter, "", "Publications that failed, to be tried again.") \
     X(PARTS_REMOVED, "sluice_parts_removed_total", counter, "reason", "Active parts that left their table: ttl, max_bytes, dropped, detached, damaged.") \
     X(ROWS_REMOVED, "sluice_rows_removed_total", counter, "reason", "Rows that left with such parts, or that a merge found over their time (ttl).") \
+    X(SCRUB_PARTS, "sluice_scrub_parts_total", counter, "outcome", "Parts read whole to check them: sound, damaged and set aside, misread once.") \
+    X(SCRUB_BYTES, "sluice_scrub_bytes_total", counter, "", "Bytes of those parts.") \
     X(MERGES_RUNNING, "sluice_merges_running", gauge, "", "Merges at work.") \
     X(MERGES, "sluice_merges_total", counter, "outcome", "Merges finished.") \
     X(MERGE_DURATION, "sluice_merge_duration_seconds", histogram, "", "Time of one merge.") \

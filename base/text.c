@@ -251,6 +251,64 @@ size_t text_put_utf8(char out[4], uint32_t p)
     return 4;
 }
 
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* Start of the last character of s. */
+static size_t last_character(struct str s)
+{
+    size_t at = s.len - 1;
+    while (at > 0 && is_continuation(s.data[at]) && s.len - at < 4)
+        at--;
+    return at;
+}
+
+static uint32_t decode(struct str c)
+{
+    static const uint8_t masks[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
+    uint32_t code = (uint8_t)c.data[0] & masks[c.len];
+    for (size_t i = 1; i < c.len; i++)
+        code = code << 6 | ((uint8_t)c.data[i] & 0x3f);
+    return code;
+}
+
+/* The last character that has a successor of the same length is replaced by it, and what follows is dropped. */
+bool text_add_successor(struct strbuf *b, struct str s)
+{
+    while (s.len > 0) {
+        size_t at = last_character(s);
+        struct str c = str_from(s, at);
+        uint32_t next = decode(c) + 1;
+        if (next == 0xd800)
+            next = 0xe000;
+        char bytes[4];
+        size_t len = next > 0x10ffff ? 0 : text_put_utf8(bytes, next);
+        if (len == c.len) {
+            strbuf_add(b, str_sub(s, 0, at));
+            strbuf_add_bytes(b, bytes, len);
+            return true;
+        }
+        s.len = at;
+    }
+    return false;
+}
+
+void text_add_utf8(struct strbuf *b, struct str s)
+{
+    bool bad = false;
+    while (s.len > 0) {
+        size_t len = text_utf8_len(s);
+        if (len > 0)
+            strbuf_add(b, str_sub(s, 0, len));
+        else if (!bad)
+            strbuf_add_text(b, "\xef\xbf\xbd");
+        bad = len == 0;
+        s = str_from(s, MAX(len, (size_t)1));
+    }
+}
+
 struct unit {
     const char *name;
     uint64_t factor;

@@ -29,6 +29,10 @@ void text_url_encode(struct strbuf *b, struct str s); /* all but [A-Za-z0-9_.~-]
 bool text_is_utf8(struct str s);
 /* Bytes of the valid UTF-8 sequence that starts s, or 0. */
 size_t text_utf8_len(struct str s);
+/* The least UTF-8 text that is greater than all texts that start with s, which is UTF-8. False: there is none. */
+must_use bool text_add_successor(struct strbuf *b, struct str s);
+/* s with U+FFFD in place of each run of bytes that are not UTF-8, as toValidUTF8 does. */
+void text_add_utf8(struct strbuf *b, struct str s);
 size_t text_put_utf8(char out[4], uint32_t code_point); /* number of bytes; surrogates are encoded as they are */
 
 /* "10MiB", "64k", "1Gi", "500ms", "1.5s", "2h": number and unit. A bare number is accepted where bare_ok. k, M, G, T

@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/ranges.h"
 #include "base/rng.h"
 #include "buffer/insert.h"
 
@@ -16,6 +17,7 @@ struct batch {
     char id[UUID_TEXT_BYTES];
     struct list inserts; /* struct insert, in order of arrival */
     size_t inserts_count;
+    struct ranges spooled; /* where its shape is: the sequences of its inserts, once it was recorded in the spool */
     uint64_t bytes;
     uint64_t sealed_ns, opened_ns;
     enum flush_trigger trigger;

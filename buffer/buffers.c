@@ -15,6 +15,7 @@
  * All is pointer work under one lock. What must be allocated for a new buffer is made outside it (struct fresh). */
 #include "buffer/buffers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -380,6 +381,7 @@ static void slot_free(struct slot *slot)
     if (slot == NULL)
         return;
     shape_unref(slot->batch.shape);
+    ranges_fini(&slot->batch.spooled);
     free(slot);
 }
 
@@ -444,8 +446,6 @@ static void add_insert(struct buffers *b, struct slot *slot, struct insert *inse
     slot->buffer->owner->cost += cost;
     slot->waiters += insert->done != NULL;
     ledger_taken(b->ledger, insert); /* within the lock: before anybody settles it */
-    b->inserts++;
-    b->cost += cost;
     b->open_cost += cost;
     if (size_class(slot->cost) != slot->size_class) {
         size_leave(b, slot);
@@ -493,21 +493,37 @@ static bool may_put(struct buffers *b, const struct shape *shape, uint64_t cost,
     return max == 0 || within_share(b, shape, cost, err);
 }
 
-static enum put_result put_locked(struct buffers *b, struct insert *insert, uint64_t now_ns, struct fresh *fresh,
-                                  struct err *err)
+static void reserve_locked(struct buffers *b, uint64_t cost)
+{
+    b->inserts++;
+    b->cost += cost;
+}
+
+/* The buffer of the shape, entered if it is new; *fresh has what that takes. */
+static struct buffer *buffer_find(struct buffers *b, const struct shape *shape, struct fresh *fresh)
+{
+    struct buffer *buffer = map_get(&b->by_key, shape->key);
+    if (buffer == NULL && fresh->buffer != NULL) {
+        buffer = fresh->buffer;
+        fresh->buffer = NULL;
+        buffer_enter(b, buffer);
+    }
+    return buffer;
+}
+
+static enum put_result put_locked(struct buffers *b, struct insert *insert, uint64_t now_ns, bool reserved,
+                                  struct fresh *fresh, struct err *err)
 {
     uint64_t cost = insert_cost(insert);
-    if (!may_put(b, insert->shape, cost, err))
+    if (!reserved && !may_put(b, insert->shape, cost, err))
         return PUT_REFUSED;
     struct buffer *buffer = map_get(&b->by_key, insert->shape->key);
     bool opens = buffer == NULL || buffer->open == NULL;
     if (opens && (fresh->slot == NULL || (buffer == NULL && fresh->buffer == NULL)))
         return PUT_NEEDS_FRESH;
-    if (buffer == NULL) {
-        buffer = fresh->buffer;
-        fresh->buffer = NULL;
-        buffer_enter(b, buffer);
-    }
+    buffer = buffer_find(b, insert->shape, fresh);
+    if (!reserved)
+        reserve_locked(b, cost);
     pace_arrival(&buffer->pace, now_ns);
     if (opens) {
         open_slot(b, buffer, fresh->slot, now_ns);
@@ -516,13 +532,15 @@ static enum put_result put_locked(struct buffers *b, struct insert *insert, uint
     struct slot *slot = buffer->open;
     add_insert(b, slot, insert, cost, now_ns);
     seal_if_full(b, slot, now_ns);
+    if (b->closed && slot->state == SLOT_OPEN)
+        seal(b, slot, FLUSH_SHUTDOWN, now_ns);
     if (opens && b->limits.shapes_max > 0 && b->open_count > b->limits.shapes_max)
         seal(b, least_useful(b), FLUSH_MEMORY, now_ns);
     relieve_pressure(b, now_ns);
     return PUT_DONE;
 }
 
-bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, struct err *err)
+static bool put(struct buffers *b, struct insert *insert, uint64_t now_ns, bool reserved, struct err *err)
 {
     struct fresh fresh = { 0 };
     enum put_result result;
@@ -530,7 +548,7 @@ bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, stru
     must(insert->outcome == INSERT_PENDING);
     for (;;) {
         mutex_lock(&b->lock);
-        result = put_locked(b, insert, now_ns, &fresh, err);
+        result = put_locked(b, insert, now_ns, reserved, &fresh, err);
         sooner = must_wake(b);
         mutex_unlock(&b->lock);
         if (result != PUT_NEEDS_FRESH)
@@ -542,6 +560,70 @@ bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, stru
     slot_free(fresh.slot);
     buffer_free(fresh.buffer);
     return result == PUT_DONE;
+}
+
+bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, struct err *err)
+{
+    return put(b, insert, now_ns, false, err);
+}
+
+bool buffers_reserve(struct buffers *b, const struct insert *insert, struct err *err)
+{
+    uint64_t cost = insert_cost(insert);
+    mutex_lock(&b->lock);
+    bool ok = may_put(b, insert->shape, cost, err);
+    if (ok)
+        reserve_locked(b, cost);
+    mutex_unlock(&b->lock);
+    return ok;
+}
+
+void buffers_put_reserved(struct buffers *b, struct insert *insert, uint64_t now_ns)
+{
+    struct err never;
+    must(put(b, insert, now_ns, true, &never));
+}
+
+void buffers_release(struct buffers *b, const struct insert *insert)
+{
+    mutex_lock(&b->lock);
+    must(b->inserts > 0);
+    b->inserts--;
+    b->cost -= insert_cost(insert);
+    mutex_unlock(&b->lock);
+}
+
+static void put_batch_locked(struct buffers *b, struct fresh *fresh, struct list *inserts, uint64_t now_ns)
+{
+    struct slot *slot = fresh->slot;
+    struct buffer *buffer = buffer_find(b, slot->batch.shape, fresh);
+    struct slot *open = buffer->open;
+    open_slot(b, buffer, slot, now_ns);
+    LIST_EACH_SAFE (node, inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        list_remove(node);
+        reserve_locked(b, insert_cost(insert));
+        add_insert(b, slot, insert, insert_cost(insert), now_ns);
+    }
+    seal(b, slot, FLUSH_COMMAND, now_ns);
+    buffer->open = open;
+}
+
+void buffers_put_batch(struct buffers *b, const char *id, struct list *inserts, struct ranges *spooled, uint64_t now_ns)
+{
+    struct fresh fresh = { 0 };
+    must(!list_empty(inserts));
+    fresh_make(b, LIST_ENTRY(inserts->next, struct insert, link)->shape, &fresh);
+    snprintf(fresh.slot->batch.id, sizeof(fresh.slot->batch.id), "%s", id);
+    fresh.slot->batch.spooled = *spooled;
+    *spooled = (struct ranges){ 0 };
+    mutex_lock(&b->lock);
+    put_batch_locked(b, &fresh, inserts, now_ns);
+    bool sooner = must_wake(b);
+    mutex_unlock(&b->lock);
+    if (sooner)
+        wake(b);
+    buffer_free(fresh.buffer);
 }
 
 /* ---- take, finish, retry ---- */

@@ -36,6 +36,16 @@ void buffers_free(struct buffers *buffers);
  * TOO_MANY_SIMULTANEOUS_QUERIES where this user has his share of the memory for this table; ABORTED once closed. */
 must_use bool buffers_put(struct buffers *buffers, struct insert *insert, uint64_t now_ns, struct err *err);
 
+/* Two steps, for an insert that has to go elsewhere in between: room for it, which can fail as buffers_put can; then
+ * the put, which cannot, also once closed (then it is due at once), or the room is given back. */
+must_use bool buffers_reserve(struct buffers *buffers, const struct insert *insert, struct err *err);
+void buffers_put_reserved(struct buffers *buffers, struct insert *insert, uint64_t now_ns);
+void buffers_release(struct buffers *buffers, const struct insert *insert);
+/* A batch as it was recorded in the spool before a restart: this id, these inserts of one shape, in this order;
+ * *spooled is taken over. Due at once, whatever the limits say. */
+void buffers_put_batch(struct buffers *buffers, const char *id, struct list *inserts, struct ranges *spooled,
+                       uint64_t now_ns);
+
 /* The batch most overdue at now_ns, where users and tables take turns, or NULL; then *again_ns is when to ask next
  * (UINT64_MAX: when woken). Ends with batch_finish(). */
 struct batch *buffers_take_due(struct buffers *buffers, uint64_t now_ns, uint64_t *again_ns);
@@ -54,8 +64,9 @@ bool buffers_wait_flushed(struct buffers *buffers, uint64_t mark, uint64_t deadl
 void buffers_close(struct buffers *buffers);
 
 struct buffers_stats {
-    uint64_t shapes;         /* buffers that take inserts */
-    uint64_t inserts, bytes; /* unfinished, in flight or not; bytes of memory (insert_cost) */
+    uint64_t shapes; /* buffers that take inserts */
+    uint64_t inserts,
+        bytes; /* unfinished, in flight or not, room that is reserved too; bytes of memory (insert_cost) */
     uint64_t in_flight_batches, in_flight_bytes;
     uint64_t oldest_ns; /* arrival of the oldest unfinished insert; 0 when empty */
 };

@@ -6,7 +6,10 @@
  *
  * Settling an insert: claim (is the waiter of a refused one still there?), letter (where nobody is told), ledger, log,
  * done, free, in this order; those that need no letter go
- * first, so that no waiter waits for the letters of others. */
+ * first, so that no waiter waits for the letters of others.
+ *
+ * A spooled batch is recorded before it is first written, and its inserts are marked done in the spool when all are
+ * settled, after the letters. One that could not become a letter stays in the spool, and is tried again. */
 #include "buffer/flusher.h"
 
 #include <stdatomic.h>
@@ -152,6 +155,21 @@ static void note_lost(const struct insert *insert, const struct err *err)
               insert->body_bytes, (int)insert->err.code, insert->err.text, err->text);
 }
 
+/* Its place in the spool is as good as a letter. */
+static bool is_kept(const struct insert *insert)
+{
+    return insert->spool_sequence != 0 && insert_needs_letter(insert) && !insert->letter_written;
+}
+
+static void note_kept(struct flusher *flusher, const struct insert *insert, const struct err *err)
+{
+    log_warn("insert stays in the spool: batch=%s query_id=%s table=" STR_FMT "." STR_FMT " code=%d reason=\"%s\" "
+             "no_letter=\"%s\"",
+             insert->batch_id, insert->query_id, STR_ARG(insert->shape->database), STR_ARG(insert->shape->table),
+             (int)insert->err.code, insert->err.text, err->text);
+    spool_keep(flusher->options.spool, insert->spool_sequence);
+}
+
 /* One run of at most LETTERS_AT_ONCE inserts. */
 static void write_letters(struct flusher *flusher, struct insert **inserts, size_t count, const struct batch *batch)
 {
@@ -170,6 +188,10 @@ static void write_letters(struct flusher *flusher, struct insert **inserts, size
     CRASH_POINT("letters.added");
     for (size_t i = 0; i < count; i++) {
         inserts[i]->letter_written = i < written;
+        if (i >= written && is_kept(inserts[i])) {
+            note_kept(flusher, inserts[i], &err);
+            continue;
+        }
         if (i >= written) {
             note_lost(inserts[i], &err);
             continue;
@@ -202,7 +224,8 @@ static void claim_waiter(struct insert *insert)
         insert->answered = true;
 }
 
-static void settle_with_letters(struct flusher *flusher, struct batch *batch)
+/* kept: those that stay in the spool. */
+static void settle_with_letters(struct flusher *flusher, struct batch *batch, struct ranges *kept)
 {
     struct insert *run[LETTERS_AT_ONCE];
     while (!list_empty(&batch->inserts)) {
@@ -215,11 +238,27 @@ static void settle_with_letters(struct flusher *flusher, struct batch *batch)
         write_letters(flusher, run, count, batch);
         struct ledger_entry entry = { 0 };
         for (size_t i = 0; i < count; i++)
-            ledger_add_verdict(&entry, run[i]);
+            if (!is_kept(run[i]))
+                ledger_add_verdict(&entry, run[i]);
         ledger_post(flusher->options.ledger, &entry);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
+            if (is_kept(run[i]))
+                ranges_add(kept, run[i]->spool_sequence, run[i]->spool_sequence);
             tell(flusher, run[i], batch);
+        }
     }
+}
+
+static void mark_done(struct flusher *flusher, const struct batch *batch, const struct ranges *kept)
+{
+    struct ranges done = { 0 };
+    for (size_t i = 0; i < batch->spooled.count; i++)
+        for (uint64_t n = batch->spooled.items[i].first; n <= batch->spooled.items[i].last; n++)
+            if (!ranges_has(kept, n))
+                ranges_add(&done, n, n);
+    CRASH_POINT("flush.settled");
+    spool_done(flusher->options.spool, &done);
+    ranges_fini(&done);
 }
 
 static void settle(struct flusher *flusher, struct batch *batch)
@@ -238,7 +277,11 @@ static void settle(struct flusher *flusher, struct batch *batch)
         if (!insert_needs_letter(insert))
             tell(flusher, insert, batch);
     }
-    settle_with_letters(flusher, batch);
+    struct ranges kept = { 0 };
+    settle_with_letters(flusher, batch, &kept);
+    if (batch->shape->spooled)
+        mark_done(flusher, batch, &kept);
+    ranges_fini(&kept);
 }
 
 /* What the sink has decided already stays. */
@@ -307,7 +350,7 @@ static void write_batch(struct flusher *flusher, struct batch *batch)
     uint64_t began_ns = clock_mono_ns(o->clock);
     batch->attempt++;
     count_sealed(batch);
-    bool stored = o->sink->write(o->sink, batch, &err);
+    bool stored = (!batch->shape->spooled || spool_seal(o->spool, batch, &err)) && o->sink->write(o->sink, batch, &err);
     uint64_t ended_ns = clock_mono_ns(o->clock);
     enum err_verdict verdict = stored ? ERR_REJECT : err_verdict(err.code);
     if (!stored && verdict == ERR_RETRY && batch->attempt < atomic_load(&flusher->attempts_max) &&
@@ -333,4 +376,39 @@ uint64_t flusher_step(struct flusher *flusher, uint64_t now_ns)
         return again_ns;
     write_batch(flusher, batch);
     return now_ns;
+}
+
+/* ---- a stop ---- */
+
+static void spool_insert(struct spool *spool, struct insert *insert)
+{
+    struct err err = { 0 };
+    if (insert->spool_sequence != 0) {
+        if (insert->done != NULL)
+            insert->done(insert->context, insert);
+        insert_free(insert);
+        return;
+    }
+    bool put = spool_put(spool, insert, false, &err);
+    if (!put && err.code == ERR_MEMORY_LIMIT_EXCEEDED) { /* the writer is to catch up */
+        spool_sync(spool);
+        put = spool_put(spool, insert, false, &err);
+    }
+    if (!put)
+        spool_refuse(spool, insert, &err);
+}
+
+void flusher_spool_rest(struct flusher *flusher)
+{
+    const struct flusher_options *o = &flusher->options;
+    uint64_t again_ns;
+    struct batch *batch;
+    while ((batch = buffers_take_due(o->buffers, UINT64_MAX - 1, &again_ns)) != NULL) {
+        LIST_EACH_SAFE (node, &batch->inserts) {
+            list_remove(node);
+            spool_insert(o->spool, LIST_ENTRY(node, struct insert, link));
+        }
+        batch_finish(o->buffers, batch, 0, 0, false);
+    }
+    spool_sync(o->spool);
 }

@@ -10,6 +10,7 @@
 #include "buffer/buffers.h"
 #include "buffer/ledger.h"
 #include "buffer/sink.h"
+#include "buffer/spool.h"
 #include "dlq/dlq.h"
 
 struct flusher;
@@ -17,7 +18,8 @@ struct flusher_options {
     struct buffers *buffers;
     struct sink *sink;
     struct ledger *ledger;
-    struct dlq *dlq; /* NULL: refused fire-and-forget inserts are only logged and counted */
+    struct dlq *dlq;     /* NULL: refused fire-and-forget inserts are only logged and counted */
+    struct spool *spool; /* NULL: none, and no shape is spooled */
     struct clock *clock;
     struct rng *rng;
     unsigned attempts_max;               /* then letters, or the error to waiters */
@@ -32,6 +34,9 @@ void flusher_free(struct flusher *flusher);
 uint64_t flusher_step(struct flusher *flusher, uint64_t now_ns);
 /* Changes what the options said; for what is tried from now on. */
 void flusher_set_retry(struct flusher *flusher, unsigned attempts_max, uint64_t retry_ns_min, uint64_t retry_ns_max);
+/* At a stop, once no thread runs flusher_step any more: what is left in the buffers goes to the spool, and waiters are
+ * told so (done, outcome PENDING). */
+void flusher_spool_rest(struct flusher *flusher);
 /* From now on a failed attempt is the last: shutdown. */
 void flusher_last_try(struct flusher *flusher);
 #endif

@@ -24,11 +24,13 @@ struct insert {
     size_t body_bytes;
     char query_id[64];
     char peer[64];
-    char *token;         /* owned; explicit, or made at admission ("" never) */
-    bool token_given;    /* the client gave it: it deduplicates */
-    bool answered;       /* the client had its answer before: a refusal becomes a letter, `done` or not */
-    uint64_t letter_id;  /* replay of that letter; 0 otherwise */
-    uint64_t arrival_ns; /* monotonic */
+    char *token;             /* owned; explicit, or made at admission ("" never) */
+    bool token_given;        /* the client gave it: it deduplicates */
+    bool answered;           /* the client had its answer before: a refusal becomes a letter, `done` or not */
+    uint64_t letter_id;      /* replay of that letter; 0 otherwise */
+    uint64_t spool_sequence; /* its record in the spool; 0 without */
+    bool accounted;          /* the ledger has it as pending */
+    uint64_t arrival_ns;     /* monotonic */
     int64_t arrival_wall_ns;
     char batch_id[UUID_TEXT_BYTES]; /* set by buffers_put */
     char *batch_id_to; /* where buffers_put also writes it, before anybody can take the insert; may be NULL */
@@ -48,6 +50,9 @@ struct insert {
     /* Called once, from a flusher thread, under no lock; must not block. NULL for nobody waits. After it the insert is
      * freed by the caller of done. The verdict of a replay (letter_id) is the business of whoever set done. */
     void (*done)(void *context, const struct insert *insert);
+    /* For who waits for the spool alone, instead of done: called once by its writer. err NULL: the insert is safe. Else
+     * it is refused, or (verdict ERR_UNKNOWN) nobody knows. */
+    void (*spooled)(void *context, const struct err *err);
     void *context;
 };
 

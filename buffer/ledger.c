@@ -57,15 +57,12 @@ void ledger_move(struct ledger *ledger, enum ledger_account from, enum ledger_ac
     ledger_post(ledger, &entry);
 }
 
-static bool is_pending(const struct insert *insert)
+void ledger_taken(struct ledger *ledger, struct insert *insert)
 {
-    return insert->done == NULL && insert->letter_id == 0;
-}
-
-void ledger_taken(struct ledger *ledger, const struct insert *insert)
-{
-    if (is_pending(insert))
-        ledger_move(ledger, LEDGER_ACCEPTED, LEDGER_PENDING, 1);
+    if (insert->done != NULL || insert->letter_id != 0 || insert->accounted)
+        return;
+    ledger_move(ledger, LEDGER_ACCEPTED, LEDGER_PENDING, 1);
+    insert->accounted = true;
 }
 
 void ledger_add_verdict(struct ledger_entry *entry, const struct insert *insert)
@@ -81,7 +78,7 @@ void ledger_add_verdict(struct ledger_entry *entry, const struct insert *insert)
         to = LEDGER_LETTERS;
     else if (!insert_needs_letter(insert)) /* its sender is told */
         return;
-    if (is_pending(insert))
+    if (insert->accounted)
         entry->inserts[LEDGER_PENDING]--;
     else
         entry->inserts[LEDGER_ACCEPTED]++;

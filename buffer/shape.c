@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
+#include "base/varint.h"
 #include "format/lexer.h"
 
 struct shape_owner {
@@ -81,36 +82,104 @@ static bool apply_settings(struct shape *shape, struct err *err)
     return true;
 }
 
-static void key_number(struct strbuf *key, uint64_t number)
-{
-    strbuf_add_bytes(key, &number, sizeof(number));
-}
+enum { KEY_NUMBERS = 8 }; /* at its end; the first are these flags */
+enum {
+    KEY_ADAPTIVE = 1,
+    KEY_DEDUPLICATE = 2,
+    KEY_SPOOLED = 4,
+    KEY_ALL_ROWS = 8,
+    KEY_ANY_PARTITIONS = 16,
+    KEY_PARTITIONS_GIVEN = 32
+};
 
-static void key_text(struct strbuf *key, struct str text)
+static uint64_t key_flags(const struct shape *shape)
 {
-    key_number(key, text.len);
-    strbuf_add(key, text);
+    const struct shape_storing *storing = &shape->storing;
+    return (shape->limits.adaptive ? KEY_ADAPTIVE : 0u) | (shape->deduplicate ? KEY_DEDUPLICATE : 0u) |
+           (shape->spooled ? KEY_SPOOLED : 0u) | (storing->keep_all_rows ? KEY_ALL_ROWS : 0u) |
+           (storing->any_partitions ? KEY_ANY_PARTITIONS : 0u) |
+           (storing->partitions_given ? KEY_PARTITIONS_GIVEN : 0u);
 }
 
 static void print_key(const struct shape *shape, struct strbuf *key)
 {
-    key_text(key, shape->database);
-    key_text(key, shape->table);
-    key_text(key, shape->user);
-    key_text(key, str_of(row_format_name(shape->format)));
-    key_number(key, shape->columns_count);
+    varint_add_text(key, shape->database);
+    varint_add_text(key, shape->table);
+    varint_add_text(key, shape->user);
+    varint_add_text(key, str_of(row_format_name(shape->format)));
+    varint_add(key, shape->columns_count);
     for (size_t i = 0; i < shape->columns_count; i++)
-        key_text(key, shape->columns[i]);
-    key_number(key, shape->settings_count);
+        varint_add_text(key, shape->columns[i]);
+    varint_add(key, shape->settings_count);
     for (size_t i = 0; i < shape->settings_count; i++) {
-        key_text(key, shape->settings[i].name);
-        key_text(key, shape->settings[i].value);
+        varint_add_text(key, shape->settings[i].name);
+        varint_add_text(key, shape->settings[i].value);
     }
-    key_number(key, shape->limits.bytes_max);
-    key_number(key, shape->limits.inserts_max);
-    key_number(key, shape->limits.wait_ns_min);
-    key_number(key, shape->limits.wait_ns_max);
-    key_number(key, (shape->limits.adaptive ? 1u : 0u) | (shape->deduplicate ? 2u : 0u));
+    const uint64_t numbers[KEY_NUMBERS] = { key_flags(shape),
+                                            shape->limits.bytes_max,
+                                            shape->limits.inserts_max,
+                                            shape->limits.wait_ns_min,
+                                            shape->limits.wait_ns_max,
+                                            shape->storing.partitions_max,
+                                            shape->storing.parts_to_delay,
+                                            shape->storing.parts_to_throw };
+    for (size_t i = 0; i < KEY_NUMBERS; i++)
+        varint_add(key, numbers[i]);
+}
+
+static bool parse_texts(struct str *key, struct arena *arena, struct str **texts, size_t *count, size_t each)
+{
+    uint64_t items = 0;
+    if (!varint_take(key, &items) || items > key->len)
+        return false;
+    *count = (size_t)items * each;
+    *texts = ARENA_ARRAY(arena, struct str, *count + 1);
+    for (size_t i = 0; i < *count; i++)
+        if (!varint_take_text(key, &(*texts)[i]))
+            return false;
+    return true;
+}
+
+static bool parse_numbers(struct str *key, struct shape_spec *spec)
+{
+    uint64_t numbers[KEY_NUMBERS];
+    for (size_t i = 0; i < KEY_NUMBERS; i++)
+        if (!varint_take(key, &numbers[i]))
+            return false;
+    uint64_t flags = numbers[0];
+    spec->deduplicate = (flags & KEY_DEDUPLICATE) != 0;
+    spec->spooled = true;
+    spec->limits = (struct shape_limits){ .bytes_max = numbers[1],
+                                          .inserts_max = numbers[2],
+                                          .wait_ns_min = numbers[3],
+                                          .wait_ns_max = numbers[4],
+                                          .adaptive = (flags & KEY_ADAPTIVE) != 0 };
+    spec->storing = (struct shape_storing){ .keep_all_rows = (flags & KEY_ALL_ROWS) != 0,
+                                            .any_partitions = (flags & KEY_ANY_PARTITIONS) != 0,
+                                            .partitions_given = (flags & KEY_PARTITIONS_GIVEN) != 0,
+                                            .partitions_max = numbers[5],
+                                            .parts_to_delay = numbers[6],
+                                            .parts_to_throw = numbers[7] };
+    return true;
+}
+
+/* Texts in the spec borrow from key. */
+static bool parse_key(struct str key, struct arena *arena, struct shape_spec *spec, struct str *format)
+{
+    struct str *columns, *settings;
+    size_t texts_count;
+    if (!varint_take_text(&key, &spec->database) || !varint_take_text(&key, &spec->table) ||
+        !varint_take_text(&key, &spec->user) || !varint_take_text(&key, format) ||
+        !parse_texts(&key, arena, &columns, &spec->columns_count, 1) ||
+        !parse_texts(&key, arena, &settings, &texts_count, 2) || !parse_numbers(&key, spec))
+        return false;
+    struct shape_setting *pairs = ARENA_ARRAY(arena, struct shape_setting, texts_count / 2 + 1);
+    for (size_t i = 0; i < texts_count / 2; i++)
+        pairs[i] = (struct shape_setting){ settings[2 * i], settings[2 * i + 1] };
+    spec->columns = columns;
+    spec->settings = pairs;
+    spec->settings_count = texts_count / 2;
+    return key.len == 0 && spec->table.len > 0;
 }
 
 void shape_print_columns(const struct shape *shape, struct strbuf *out)
@@ -177,6 +246,7 @@ bool shape_new(const struct shape_spec *spec, struct shape **out, struct err *er
     shape->columns_count = spec->columns_count;
     shape->format = spec->format;
     shape->deduplicate = spec->deduplicate;
+    shape->spooled = spec->spooled;
     shape->limits = spec->limits;
     shape->storing = spec->storing;
     keep_settings(shape, arena, spec);
@@ -188,6 +258,18 @@ bool shape_new(const struct shape_spec *spec, struct shape **out, struct err *er
     shape->query = printed(shape, arena, print_query);
     *out = shape;
     return true;
+}
+
+bool shape_parse(struct str key, struct shape **shape, struct err *err)
+{
+    struct arena *arena = arena_new(1024);
+    struct shape_spec spec = { 0 };
+    struct str format = STR_EMPTY;
+    bool ok =
+        parse_key(key, arena, &spec, &format) || err_set(err, ERR_CORRUPTED_DATA, "the key of a shape is malformed");
+    ok = ok && row_format_find(format, &spec.format, err) && shape_new(&spec, shape, err);
+    arena_free(arena);
+    return ok;
 }
 
 struct shape *shape_ref(struct shape *shape)

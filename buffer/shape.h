@@ -31,7 +31,7 @@ struct shape_storing {
     uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
 };
 struct shape {
-    struct str key; /* canonical bytes; equal keys = equal shapes */
+    struct str key; /* canonical bytes; equal keys = equal shapes; shape_parse makes a shape of them */
     struct str database, table;
     const struct str *columns; /* as the statement listed them; 0: all */
     size_t columns_count;
@@ -41,6 +41,7 @@ struct shape {
     size_t settings_count;
     struct format_settings format_settings; /* made from settings */
     bool deduplicate;                       /* deduplicate_insert: an identity may make it a duplicate */
+    bool spooled; /* its inserts are in the spool before they are buffered; they share no batch with others */
     struct shape_limits limits;
     struct shape_storing storing; /* made from settings by whoever made the shape */
     struct str query;             /* canonical statement without data, for system tables and letters */
@@ -54,12 +55,15 @@ struct shape_spec { /* borrowed; shape_new copies */
     const struct row_format *format;
     const struct shape_setting *settings; /* any order; only those that matter, later ones win */
     size_t settings_count;
-    bool deduplicate;
+    bool deduplicate, spooled;
     struct shape_limits limits;
     struct shape_storing storing;
 };
 /* Errors: those of format_settings_set. */
 must_use bool shape_new(const struct shape_spec *spec, struct shape **shape, struct err *err);
+/* The shape with that key, but for `spooled`, which it has in any case: what was kept comes from the spool. Errors:
+ * CORRUPTED_DATA, UNKNOWN_FORMAT, those of format_settings_set. */
+must_use bool shape_parse(struct str key, struct shape **shape, struct err *err);
 struct shape *shape_ref(struct shape *shape);
 void shape_unref(struct shape *shape);
 /* Volatile settings (query_id, log_comment, tokens, wait_*, http_*, output_*, ...) never belong to the key. */

@@ -104,5 +104,6 @@ int verb_dlq_export(struct cli *cli);
 int verb_dlq_import(struct cli *cli);
 int verb_dlq_drop(struct cli *cli);
 int verb_load_upclick(struct cli *cli);
+int verb_verify(struct cli *cli);
 int verb_crash_test(struct cli *cli);
 #endif

@@ -168,6 +168,23 @@ void column_push_str(struct column *c, struct str s)
     c->data_bytes += c->width;
 }
 
+/* Lists and tuples: the children have the row already. */
+static void end_row(struct column *c, bool null)
+{
+    room_rows(c, 1);
+    note_null(c, null);
+    if (c->type->kind == TYPE_TUPLE) {
+        for (size_t i = 0; i < c->children_count; i++)
+            must(c->children[i].rows == c->rows + 1);
+    } else {
+        must(c->children_count > 0);
+        for (size_t i = 1; i < c->children_count; i++)
+            must(c->children[i].rows == c->children[0].rows);
+        c->offsets[c->rows] = c->children[0].rows;
+    }
+    c->rows++;
+}
+
 static void push_default(struct column *c, bool null)
 {
     switch (c->type->kind) {
@@ -177,12 +194,12 @@ static void push_default(struct column *c, bool null)
     case TYPE_TUPLE:
         for (size_t i = 0; i < c->children_count; i++)
             column_push_default(&c->children[i]);
-        column_push_row_end(c);
+        end_row(c, null);
         return;
     case TYPE_ARRAY:
     case TYPE_MAP:
     case TYPE_NESTED:
-        column_push_row_end(c);
+        end_row(c, null);
         return;
     default:
         break;
@@ -212,18 +229,7 @@ void column_push_null(struct column *c)
 
 void column_push_row_end(struct column *c)
 {
-    room_rows(c, 1);
-    note_null(c, false);
-    if (c->type->kind == TYPE_TUPLE) {
-        for (size_t i = 0; i < c->children_count; i++)
-            must(c->children[i].rows == c->rows + 1);
-    } else {
-        must(c->children_count > 0);
-        for (size_t i = 1; i < c->children_count; i++)
-            must(c->children[i].rows == c->children[0].rows);
-        c->offsets[c->rows] = c->children[0].rows;
-    }
-    c->rows++;
+    end_row(c, false);
 }
 
 /* ---- many rows ---- */

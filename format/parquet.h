@@ -42,6 +42,7 @@ struct parquet_options {
     const size_t *sort_columns; /* leading plain columns of the sorting key */
     size_t sort_columns_count;
     uint64_t row_group_rows; /* 0 = 131072 */
+    bool text_is_bytes;      /* String goes without its annotation, whatever it holds */
 };
 struct parquet_writer;
 
@@ -78,8 +79,8 @@ struct parquet_stats {     /* of one column in one row group, or of one page; bo
     bool known;            /* min and max hold */
     const void *min, *max; /* fixed width: type_width bytes */
     struct str min_str, max_str; /* String: may be cut; still bounds */
-    uint64_t nulls;
-    bool nulls_known;
+    uint64_t nulls, nans;        /* NaN is outside the bounds */
+    bool nulls_known, nans_known;
 };
 struct parquet_row_group {
     uint64_t rows;
@@ -107,7 +108,7 @@ size_t parquet_row_groups(const struct parquet_file *file);
 struct parquet_row_group parquet_row_group(const struct parquet_file *file, size_t index);
 struct str parquet_metadata(const struct parquet_file *file, struct str key); /* empty when absent */
 /* Bounds of a column (index into parquet_schema) in a row group. Known only where Parquet's order is the one of the
- * type; that of UUID is the order of their text. NaN is outside the bounds. */
+ * type; that of UUID is the order of their text. */
 struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_group, size_t column);
 /* Appends one column of one row group to c, whose type holds cells as that of the schema's column does
  * (column_cast_is_copy). Every page's CRC is checked. On failure c is as before. Errors: the callback's,
@@ -120,7 +121,9 @@ void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes);
 void parquet_set_verify_checksums(struct parquet_file *file, bool verify);
 /* Bytes read so far through the callback. */
 uint64_t parquet_bytes_read(const struct parquet_file *file);
-/* Reads everything, checks sluice.check over the whole file. */
+/* Checks sluice.check over all bytes before the footer; without one that is CORRUPTED_DATA. */
+must_use bool parquet_verify_bytes(struct parquet_file *file, struct err *err);
+/* That, and reads everything. */
 must_use bool parquet_verify(struct parquet_file *file, struct err *err);
 
 /* Order-independent 128-bit sum of row hashes of a block's rows: equal multisets of rows have equal sums. */

@@ -111,11 +111,10 @@ struct work {
     uint32_t *seen; /* entry -> last page that held it */
 };
 
-/* Rows [from, to) of a list at depth, whose first entry has repetition level rep. */
+/* The lists and nullable groups above a leaf, outermost first, and the leaf itself. */
 struct lists {
     const struct column *columns[PQ_DEPTH_MAX];
-    unsigned count;
-    const struct column *leaf;
+    unsigned count; /* without the leaf */
     uint8_t *def, *rep;
     size_t n;
 };
@@ -126,32 +125,36 @@ static void add_entry(struct lists *l, unsigned rep, unsigned def)
     l->def[l->n++] = (uint8_t)def;
 }
 
-static void shred(struct lists *l, unsigned depth, size_t from, size_t to, unsigned rep)
+/* Rows [from, to) of column `at`, below `depth` lists and def levels; the first has repetition level rep. */
+static void shred(struct lists *l, unsigned at, unsigned depth, size_t from, size_t to, unsigned rep, unsigned def)
 {
-    for (size_t i = from; i < to; i++) {
-        if (depth == l->count) {
-            add_entry(l, rep, depth + (l->leaf->nulls != NULL && !l->leaf->nulls[i]));
+    const struct column *c = l->columns[at];
+    unsigned present = def + (c->nulls != NULL);
+    for (size_t i = from; i < to; i++, rep = depth) {
+        if (column_is_null(c, i)) {
+            add_entry(l, rep, def);
+        } else if (at == l->count) {
+            add_entry(l, rep, present);
+        } else if (c->type->kind == TYPE_TUPLE) {
+            shred(l, at + 1, depth, i, i + 1, rep, present);
         } else {
-            size_t first = column_start(l->columns[depth], i), end = l->columns[depth]->offsets[i];
+            size_t first = column_start(c, i), end = c->offsets[i];
             if (first == end)
-                add_entry(l, rep, depth);
+                add_entry(l, rep, present);
             else
-                shred(l, depth + 1, first, end, rep);
+                shred(l, at + 1, depth + 1, first, end, rep, present + 1);
         }
-        rep = depth;
     }
 }
 
 static void find_lists(const struct pq_leaf *leaf, const struct column *top, struct lists *l)
 {
-    for (unsigned i = 0;; i++) {
-        if (top->type->kind == TYPE_ARRAY || top->type->kind == TYPE_MAP || top->type->kind == TYPE_NESTED)
+    for (unsigned i = 0; i < leaf->path_count; i++) {
+        if (top->type->kind != TYPE_TUPLE || top->type->nullable)
             l->columns[l->count++] = top;
-        if (i == leaf->path_count)
-            break;
         top = &top->children[leaf->path[i]];
     }
-    l->leaf = top;
+    l->columns[l->count] = top;
 }
 
 /* Levels and row starts of a nested leaf; narrows [*from, *to) to the leaf column's rows. */
@@ -162,6 +165,8 @@ static bool nested_levels(struct work *w, const struct column *top, size_t *from
     size_t rows = w->rows, first = *from, end = *to, bound = 0;
     for (unsigned i = 0; i < l.count; i++) {
         bound += end - first;
+        if (l.columns[i]->type->kind == TYPE_TUPLE)
+            continue;
         size_t inner = column_start(l.columns[i], first);
         end = end == first ? inner : l.columns[i]->offsets[end - 1];
         first = inner;
@@ -174,12 +179,12 @@ static bool nested_levels(struct work *w, const struct column *top, size_t *from
     uint32_t *row_entry = pq_room(&w->e->row_entry, (rows + 1) * sizeof *row_entry);
     for (size_t i = 0; i < rows; i++) {
         row_entry[i] = (uint32_t)l.n;
-        shred(&l, 0, *from + i, *from + i + 1, 0);
+        shred(&l, 0, 0, *from + i, *from + i + 1, 0, 0);
     }
     row_entry[rows] = (uint32_t)l.n;
     w->entries = l.n;
     w->def = l.def;
-    w->rep = l.rep;
+    w->rep = w->leaf->max_rep > 0 ? l.rep : NULL;
     w->row_entry = row_entry;
     *from = first;
     *to = end;
@@ -220,7 +225,8 @@ static size_t values_in(const struct work *w, size_t entry_from, size_t entry_to
 /* Extends cut->row_to from cut->row_from on, by whole rows, to what a page holds. */
 static void cut_page(const struct work *w, bool dictionary, struct cut *cut)
 {
-    size_t rows_max = w->options->leading ? 8192 : 32768, bytes_max = w->options->leading ? 64 << 10 : 256 << 10;
+    size_t rows_max = w->options->leading ? 8192 : w->options->repeats ? 131072 : 32768;
+    size_t bytes_max = w->options->leading ? 64 << 10 : w->options->repeats ? 1 << 20 : 256 << 10;
     bool strings = w->leaf->physical == PQ_BYTE_ARRAY && !dictionary;
     size_t value_bytes = dictionary ? 2 : strings ? 4 : pq_value_width(w->leaf);
     size_t row = cut->row_from, row_end = MIN(w->rows, row + rows_max);
@@ -321,7 +327,7 @@ static bool pack_gzip(struct pq_encoder *e, struct str raw, struct str *packed, 
 static bool pack(struct work *w, struct str raw, struct str *packed)
 {
     struct pq_encoder *e = w->e;
-    int level = w->options->level;
+    int level = MAX(w->options->level, w->options->repeats ? 2 : 1);
     size_t bound, n;
     switch (w->chunk->codec) {
     case PARQUET_ZSTD:
@@ -329,7 +335,7 @@ static bool pack(struct work *w, struct str raw, struct str *packed)
             e->zstd = ZSTD_createCCtx();
         must(e->zstd != NULL);
         bound = ZSTD_compressBound(raw.len);
-        n = ZSTD_compressCCtx(e->zstd, pq_room(&e->packed, bound), bound, raw.data, raw.len, level == 0 ? 1 : level);
+        n = ZSTD_compressCCtx(e->zstd, pq_room(&e->packed, bound), bound, raw.data, raw.len, level);
         must(!ZSTD_isError(n));
         break;
     case PARQUET_LZ4_RAW:
@@ -709,7 +715,7 @@ bool pq_chunk_encode(struct pq_encoder *e, const struct pq_leaf *leaf, const str
     const struct column *c = pq_leaf_column(leaf, top);
     size_t to = from + count;
     *chunk = (struct pq_chunk){ 0 };
-    if (leaf->lists_count > 0) {
+    if (leaf->max_def > (unsigned)leaf->type->nullable) {
         if (!nested_levels(&w, top, &from, &to))
             return false;
     } else {

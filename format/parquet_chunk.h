@@ -34,6 +34,7 @@ struct pq_chunk_options {
     enum parquet_codec codec;
     int level;
     bool leading;       /* of the sort key: short pages, with statistics in their headers */
+    bool repeats;       /* of the sort key, after those: long pages, which show a compressor that values come again */
     bool delta_strings; /* a leading string of the sort key */
     bool native;
 };

@@ -173,6 +173,10 @@ static void parse_stats(struct parser *p, struct pq_meta_stats *s)
         case 6:
             s->min = thrift_get_binary(r, f);
             break;
+        case 9:
+            s->nans = (uint64_t)thrift_get_i64(r, f);
+            s->nans_known = s->nans <= INT64_MAX;
+            break;
         default:
             thrift_skip(r, f);
         }

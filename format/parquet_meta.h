@@ -5,9 +5,9 @@
 #include "format/parquet_impl.h"
 
 struct pq_meta_stats { /* absent bounds: known is false */
-    bool known, old_known, nulls_known;
+    bool known, old_known, nulls_known, nans_known;
     struct str min, max, old_min, old_max;
-    uint64_t nulls;
+    uint64_t nulls, nans;
 };
 struct pq_meta_chunk {
     int32_t physical, codec;

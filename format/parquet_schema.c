@@ -17,6 +17,8 @@ struct builder {
     uint8_t path[PQ_DEPTH_MAX];
     unsigned path_count;
     unsigned lists_count, def;
+    uint8_t list_def[PQ_DEPTH_MAX]; /* of each list we are in: the definition level of an element */
+    bool in_null_group;             /* without a list between */
     struct err *err;
 };
 
@@ -359,15 +361,14 @@ static bool add_leaf(struct builder *b, const struct type *type, struct str name
                               .max_rep = b->lists_count,
                               .names_count = b->names_count };
     memcpy(leaf->path, b->path, b->path_count);
-    for (unsigned i = 0; i < b->lists_count; i++)
-        leaf->list_def[i] = (uint8_t)(i + 1);
+    memcpy(leaf->list_def, b->list_def, b->lists_count);
     leaf->names = ARENA_ARRAY(b->arena, struct str, b->names_count);
     memcpy(leaf->names, b->names, b->names_count * sizeof *b->names);
     if (b->profile == PARQUET_ANSWER && is_unknown_to_answers(type))
         return err_set(b->err, ERR_UNKNOWN_TYPE,
                        "Internal type '" STR_FMT "' is not supported for conversion into Parquet data format",
                        STR_ARG(type->text));
-    if (!leaf_type(leaf, e, b->profile))
+    if ((b->in_null_group && !type->nullable) || !leaf_type(leaf, e, b->profile))
         return err_set(b->err, ERR_NOT_IMPLEMENTED, "type " STR_FMT " cannot be stored", STR_ARG(type->text));
     return true;
 }
@@ -407,10 +408,10 @@ static bool add_repeated(struct builder *b, const struct type *type)
     struct str name = map ? STR("key_value") : STR("list");
     struct pq_element *repeated = add_element(b, name, PQ_REPEATED);
     repeated->children = map ? 2 : 1;
+    bool ok, in_null_group = b->in_null_group;
+    b->in_null_group = false;
     b->names[b->names_count++] = name;
-    b->lists_count++;
-    b->def++;
-    bool ok;
+    b->list_def[b->lists_count++] = (uint8_t)++b->def;
     if (map) {
         ok = add_child(b, type, 0, STR("key")) && add_child(b, type, 1, STR("value"));
     } else if (type->kind == TYPE_NESTED) {
@@ -425,24 +426,32 @@ static bool add_repeated(struct builder *b, const struct type *type)
     b->names_count--;
     b->lists_count--;
     b->def--;
+    b->in_null_group = in_null_group;
     return ok;
 }
 
+/* No table has nullable groups, but files for others to read may (delta_checkpoint.c). What is NULL in one holds no
+ * values further down: the leaves below are nullable too, unless a list stands between. */
 static bool add_group(struct builder *b, const struct type *type, struct str name)
 {
-    if (type->nullable)
-        return err_set(b->err, ERR_NOT_IMPLEMENTED, "type " STR_FMT " cannot be stored", STR_ARG(type->text));
     if (type->children_count == 0)
         return err_set(b->err, ERR_NOT_IMPLEMENTED, "an empty tuple cannot be stored");
-    struct pq_element *group = add_element(b, name, PQ_REQUIRED);
+    struct pq_element *group = add_element(b, name, type->nullable ? PQ_OPTIONAL : PQ_REQUIRED);
+    bool ok, in_null_group = b->in_null_group;
+    b->in_null_group = in_null_group || type->nullable;
+    b->def += type->nullable;
     if (type->kind == TYPE_TUPLE) {
         group->children = (int32_t)type->children_count;
-        return add_fields(b, type);
+        ok = add_fields(b, type);
+    } else {
+        group->children = 1;
+        group->logical = type->kind == TYPE_MAP ? PQ_LOGICAL_MAP : PQ_LOGICAL_LIST;
+        group->converted = type->kind == TYPE_MAP ? PQ_MAP : PQ_LIST;
+        ok = add_repeated(b, type);
     }
-    group->children = 1;
-    group->logical = type->kind == TYPE_MAP ? PQ_LOGICAL_MAP : PQ_LOGICAL_LIST;
-    group->converted = type->kind == TYPE_MAP ? PQ_MAP : PQ_LIST;
-    return add_repeated(b, type);
+    b->def -= type->nullable;
+    b->in_null_group = in_null_group;
+    return ok;
 }
 
 static bool add_type(struct builder *b, const struct type *type, struct str name)

@@ -142,44 +142,14 @@ static struct str cut(struct str s)
     return str_sub(s, 0, len);
 }
 
-/* Start of the last character of s. */
-static size_t last_character(struct str s)
-{
-    size_t at = s.len - 1;
-    while (at > 0 && is_continuation(s.data[at]) && s.len - at < 4)
-        at--;
-    return at;
-}
-
-static uint32_t decode(struct str c)
-{
-    static const uint8_t masks[] = { 0, 0x7F, 0x1F, 0x0F, 0x07 };
-    uint32_t code = (uint8_t)c.data[0] & masks[c.len];
-    for (size_t i = 1; i < c.len; i++)
-        code = code << 6 | ((uint8_t)c.data[i] & 0x3F);
-    return code;
-}
-
-/* The least text that is greater than all texts that start with s: its last character that has a successor of the same
- * length is replaced by it. False if no character has one. */
 static bool successor_utf8(struct str s, struct arena *arena, struct str *out)
 {
-    while (s.len > 0) {
-        size_t at = last_character(s);
-        struct str c = str_from(s, at);
-        uint32_t next = decode(c) + 1;
-        if (next == 0xD800)
-            next = 0xE000;
-        char bytes[4];
-        size_t len = next > 0x10FFFF ? 0 : text_put_utf8(bytes, next);
-        if (len == c.len) {
-            *out = arena_dup(arena, str_sub(s, 0, at + len));
-            memcpy((char *)(uintptr_t)out->data + at, bytes, len);
-            return true;
-        }
-        s.len = at;
-    }
-    return false;
+    struct strbuf text = { 0 };
+    bool found = text_add_successor(&text, s);
+    if (found)
+        *out = arena_dup(arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    return found;
 }
 
 static bool successor_bytes(struct str s, struct arena *arena, struct str *out)

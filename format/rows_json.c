@@ -244,7 +244,7 @@ static bool read_object(struct row_parser *p, size_t prefix_len)
     }
 }
 
-bool json_object(struct row_parser *p)
+bool json_members(struct row_parser *p)
 {
     return read_object(p, 0);
 }

@@ -14,7 +14,7 @@ bool json_take(struct row_parser *p, char c);
 must_use bool json_name(struct row_parser *p, struct str *name);
 
 /* { "column": value, ... } into the row. */
-must_use bool json_object(struct row_parser *p);
+must_use bool json_members(struct row_parser *p);
 /* The rows of JSONEachRow, in brackets or not. */
 bool json_start(struct row_parser *p);
 enum row_step json_row(struct row_parser *p);

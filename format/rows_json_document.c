@@ -313,7 +313,7 @@ static enum row_step objects_row(struct row_parser *p)
     text_skip_spaces(&p->r);
     if (text_eof(&p->r) || (json_take(p, '}') && text_eof(&p->r)))
         return ROW_END;
-    bool ok = (p->total == 1 || json_need(p, ',')) && read_row_name(p) && json_object(p);
+    bool ok = (p->total == 1 || json_need(p, ',')) && read_row_name(p) && json_members(p);
     return ok ? ROW_READ : ROW_FAILED;
 }
 

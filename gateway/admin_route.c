@@ -6,6 +6,7 @@
 
 #include "base/metric.h"
 #include "buffer/buffers.h"
+#include "buffer/spool.h"
 #include "config/config.h"
 #include "format/codec.h"
 #include "gateway/route.h"
@@ -63,6 +64,10 @@ enum request_step admin_ready(struct request *request)
         buffers_get_stats(gateway->buffers, &stats);
         if (stats.bytes > gateway->memory_max / 2)
             strbuf_add_text(&why, "memory: the buffers are full\n");
+        struct spool_stats spool;
+        spool_get_stats(gateway->spool, &spool);
+        if (spool.broken)
+            strbuf_add_text(&why, "spool: its disk has failed, nothing is taken until a restart\n");
     }
     reply_text(&request->reply, why.len > 0 ? 503 : 200, PLAIN, why.len > 0 ? strbuf_view(&why) : STR("ready\n"));
     strbuf_fini(&why);

@@ -23,6 +23,7 @@ struct metric_series;
 struct pool;
 struct running;
 struct sessions;
+struct spool;
 struct sink;
 struct sql_source;
 struct store;
@@ -43,6 +44,7 @@ struct gateway {
     struct store *store; /* NULL until recovery is over, as are the next ones */
     struct ledger *ledger;
     struct buffers *buffers;
+    struct spool *spool;
     struct sink *sink;
     struct dlq *dlq;
     struct pool *pool;

@@ -8,6 +8,7 @@
 #include "base/metric.h"
 #include "buffer/buffers.h"
 #include "buffer/ledger.h"
+#include "buffer/spool.h"
 #include "dlq/dlq.h"
 #include "gateway/gateway.h"
 #include "storage/store.h"
@@ -89,7 +90,6 @@ static void read_tables(struct gateway *gateway, struct gather *gather)
         table_unref(tables[i]);
     }
     free(tables);
-    metric_set(METRIC_DAMAGED_FILES, (double)store_damaged(gateway->store));
 }
 
 /* capped: letters that a cap has dropped, which their keeper alone knows. One may have come and gone there before the
@@ -103,6 +103,7 @@ static void read_ledger(struct gateway *gateway, uint64_t capped)
     metric_set(METRIC_INSERTS_PENDING, (double)inserts[LEDGER_PENDING]);
     metric_series_set_count(metric_series(METRIC_INSERTS_ACCEPTED, NULL), inserts[LEDGER_ACCEPTED]);
     metric_series_set_count(metric_series1(METRIC_INSERTS_RECOVERED, STR("dead_letters")), inserts[LEDGER_RECOVERED]);
+    metric_series_set_count(metric_series1(METRIC_INSERTS_RECOVERED, STR("spool")), inserts[LEDGER_RECOVERED_SPOOL]);
     metric_series_set_count(metric_series(METRIC_INSERTS_WRITTEN, NULL), inserts[LEDGER_WRITTEN]);
     metric_series_set_count(metric_series(METRIC_INSERTS_DUPLICATE, NULL), inserts[LEDGER_DUPLICATE]);
     metric_series_set_count(metric_series1(METRIC_INSERTS_DISCARDED, STR("command")), inserts[LEDGER_DISCARDED]);
@@ -121,6 +122,14 @@ static void read_letters(struct gateway *gateway)
     }
     metric_set(METRIC_DEAD_LETTER_BYTES, (double)stats.bytes);
     metric_set(METRIC_DEAD_LETTER_LIMIT, (double)stats.bytes_max);
+}
+
+static void read_spool(struct gateway *gateway)
+{
+    struct spool_stats stats;
+    spool_get_stats(gateway->spool, &stats);
+    metric_set(METRIC_SPOOL_BYTES, (double)stats.bytes);
+    metric_set(METRIC_SPOOL_LIMIT, (double)stats.bytes_max);
 }
 
 static void read_daemon(struct gateway *gateway)
@@ -149,6 +158,7 @@ static void collect(void *context)
     read_tables(gateway, &gather);
     read_buffers(gateway, &gather);
     read_letters(gateway);
+    read_spool(gateway);
     map_fini(&gather.tables);
     arena_free(gather.arena);
 }

@@ -3,7 +3,11 @@
  *
  *   insert_admit --buffered--> buffers_put --> answer
  *        |-------stored------> park, publish: buffers_put --> done (flusher thread) --> resumed: answer
- *        '-------SELECT------> insert_select.c: to the pool, then insert_rows: the same from buffers_put on
+ *        |-------spooled-----> park, publish: spool_put --> spooled (its writer) --> resumed: answer
+ *        '-------SELECT------> insert_select.c: to the pool, then insert_rows: the same from publish on
+ *
+ * Where every insert is spooled, one that waits until it is stored goes through the spool too. When the buffers are
+ * full, one that nobody waits for is spooled instead of refused.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +15,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "buffer/buffers.h"
+#include "buffer/spool.h"
 #include "config/config.h"
 #include "format/params.h"
 #include "format/rows.h"
@@ -36,15 +41,19 @@ static void count_ack(enum ack_level level)
     metric_series_add(series, 1);
 }
 
-/* What differs from answer to answer; the rest comes with the preset. verdict NULL: buffered. */
-static void answer_ok(struct request *request, const struct request_verdict *verdict)
+/* What differs from answer to answer; the rest comes with the preset. */
+static void answer_ok(struct request *request, enum ack_level level)
 {
+    static const enum reply_preset presets[] = {
+        [ACK_BUFFERED] = REPLY_PRESET_BUFFERED, [ACK_SPOOLED] = REPLY_PRESET_SPOOLED, [ACK_STORED] = REPLY_PRESET_STORED
+    };
     struct reply *reply = &request->reply;
+    const struct request_verdict *verdict = &request->verdict;
     reply->status = 200;
-    reply->preset = verdict == NULL ? REPLY_PRESET_BUFFERED : REPLY_PRESET_STORED;
+    reply->preset = presets[level];
     reply_header(reply, "X-ClickHouse-Query-Id", request->query_id);
     insert_headers(request);
-    if (verdict != NULL) {
+    if (level == ACK_STORED) {
         struct reply_summary summary = { .read_rows = verdict->rows,
                                          .read_bytes = verdict->rows_bytes,
                                          .written_rows = verdict->rows,
@@ -56,7 +65,7 @@ static void answer_ok(struct request *request, const struct request_verdict *ver
         if (verdict->outcome == INSERT_DUPLICATE)
             reply_header(reply, "X-Sluice-Duplicate", "1");
     }
-    count_ack(verdict == NULL ? ACK_BUFFERED : ACK_STORED);
+    count_ack(level);
 }
 
 static enum request_step answer_error(struct request *request, const struct err *err)
@@ -90,10 +99,20 @@ static void insert_resumed(struct request *request)
         (void)answer_error(request, &err);
         return;
     }
-    if (verdict->outcome == INSERT_STORED || verdict->outcome == INSERT_DUPLICATE)
-        answer_ok(request, verdict);
-    else
+    if (verdict->outcome == INSERT_STORED || verdict->outcome == INSERT_DUPLICATE) {
+        answer_ok(request, ACK_STORED);
+    } else if (verdict->outcome != INSERT_PENDING) {
         (void)answer_error(request, &verdict->err);
+    } else if (request->waits_for_spool) {
+        answer_ok(request, ACK_SPOOLED);
+    } else {
+        err_set(
+            &err, ERR_TIMEOUT_EXCEEDED,
+            "The server stopped before this insert was stored: it is in the spool, and will be when the server starts "
+            "again");
+        reply_header(&request->reply, "X-Sluice-Ack", ack_name(ACK_SPOOLED));
+        (void)answer_error(request, &err);
+    }
 }
 
 /* --- hand-over ---------------------------------------------------------------------------------------------------- */
@@ -114,21 +133,60 @@ static bool insert_claim(void *context)
     return request_claim(context);
 }
 
+/* The spool's writer. err NULL: the insert is safe. */
+static void insert_spooled(void *context, const struct err *err)
+{
+    struct request *request = context;
+    request->verdict.outcome = err == NULL ? INSERT_PENDING : INSERT_REJECTED;
+    if (err != NULL)
+        request->verdict.err = *err;
+    request_decide(request, false);
+}
+
+/* Through the spool. What the buffers have no room for may stay on disk for a while, but for who waits further. */
+static bool put_spooled(struct gateway *gateway, struct insert *insert, struct err *err)
+{
+    if (buffers_reserve(gateway->buffers, insert, err)) {
+        if (spool_put(gateway->spool, insert, true, err))
+            return true;
+        buffers_release(gateway->buffers, insert);
+        return false;
+    }
+    return err->code != ERR_ABORTED && insert->spooled != NULL && spool_put(gateway->spool, insert, false, err);
+}
+
 static void insert_publish(struct request *request)
 {
+    struct gateway *gateway = request->gateway;
     struct insert *insert = request->insert;
     struct err err = { 0 };
     request->insert = NULL;
-    insert->claim = insert_claim;
-    insert->done = insert_done;
     insert->context = request;
-    if (buffers_put(request->gateway->buffers, insert, insert->arrival_ns, &err))
+    if (request->waits_for_spool) {
+        insert->spooled = insert_spooled;
+    } else {
+        insert->claim = insert_claim;
+        insert->done = insert_done;
+    }
+    if (request->waits_for_spool || insert->shape->spooled
+            ? put_spooled(gateway, insert, &err)
+            : buffers_put(gateway->buffers, insert, insert->arrival_ns, &err))
         return;
     insert_free(insert);
     put_error(&err);
     request->verdict.outcome = INSERT_REJECTED;
     request->verdict.err = err;
     request_decide(request, true);
+}
+
+static enum request_step insert_park(struct request *request, struct insert *insert, bool for_spool)
+{
+    request->insert = insert;
+    request->waits_for_spool = for_spool;
+    request->publish = insert_publish;
+    request->resumed = insert_resumed;
+    request->deadline_ns = request->home->now_ns + request->plan->settings.wait_timeout_ns;
+    return REQUEST_PARK;
 }
 
 static struct insert *insert_make(struct request *request, struct shape *shape, uint64_t now_ns, int64_t wall_ns)
@@ -179,7 +237,8 @@ static bool admission_check(struct request *request, const struct plan *plan, st
 {
     if (!may_write(request, plan, err))
         return false;
-    if (plan->settings.wait && request->home->parked_count >= request->gateway->config->http_waiters)
+    if ((plan->settings.wait || plan->settings.spooled) &&
+        request->home->parked_count >= request->gateway->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
     const struct format_settings *format = &plan->shape->format_settings;
@@ -248,10 +307,10 @@ void insert_into_null(struct request *request)
     if (request->query_id[0] == '\0')
         rng_uuid4_text(request->gateway->rng, request->query_id);
     if (insert_parse(request, &data, &block, &report, &err)) {
-        struct request_verdict verdict = { .outcome = INSERT_STORED,
-                                           .rows = report.rows,
-                                           .rows_bytes = block_bytes(&block) };
-        answer_ok(request, &verdict);
+        request->verdict = (struct request_verdict){ .outcome = INSERT_STORED,
+                                                     .rows = report.rows,
+                                                     .rows_bytes = block_bytes(&block) };
+        answer_ok(request, ACK_STORED);
     } else {
         (void)answer_error(request, &err);
     }
@@ -291,18 +350,15 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
         gateway_release_body(request->gateway, request->body_reserved);
         request->body_reserved = 0;
     }
-    if (plan->settings.wait) {
-        request->insert = insert;
-        request->publish = insert_publish;
-        request->resumed = insert_resumed;
-        request->deadline_ns = request->home->now_ns + plan->settings.wait_timeout_ns;
-        return REQUEST_PARK;
-    }
+    if (plan->settings.wait || plan->settings.spooled)
+        return insert_park(request, insert, !plan->settings.wait);
     if (!buffers_put(request->gateway->buffers, insert, insert->arrival_ns, &err)) {
+        if (err.code != ERR_ABORTED && plan->settings.spool != SPOOL_OFF) /* no room for it */
+            return insert_park(request, insert, true);
         insert_free(insert);
         put_error(&err);
         return answer_error(request, &err);
     }
-    answer_ok(request, NULL);
+    answer_ok(request, ACK_BUFFERED);
     return REQUEST_ANSWER;
 }

@@ -4,12 +4,19 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/metric.h"
 #include "base/must.h"
 #include "base/sync.h"
 
+enum { YIELDING_NICE = 10, IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
+
 struct loop {
+    enum loop_rank rank;
     struct clock *clock;
     loop_step_fn *step;
     void *context;
@@ -22,9 +29,21 @@ struct loop {
     size_t threads_count;
 };
 
+/* Of this thread alone: that is how Linux counts both. Where it is not allowed the thread works all the same. */
+static void yield_to_others(void)
+{
+    pid_t self = (pid_t)syscall(SYS_gettid);
+    int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), YIELDING_NICE);
+    if (setpriority(PRIO_PROCESS, (id_t)self, nice) != 0 ||
+        syscall(SYS_ioprio_set, IO_WHO_PROCESS, self, IO_CLASS_BEST_EFFORT | IO_LOWEST) != 0)
+        log_debug("background work has the priority of all other work: it cannot be lowered");
+}
+
 static void *loop_main(void *context)
 {
     struct loop *loop = context;
+    if (loop->rank == LOOP_YIELDING)
+        yield_to_others();
     mutex_lock(&loop->lock);
     while (!loop->stopping) {
         uint64_t wakes = loop->wakes;
@@ -43,14 +62,17 @@ static void *loop_main(void *context)
     return NULL;
 }
 
-struct loop *loop_start(const char *name, size_t threads, struct clock *clock, loop_step_fn *step, void *context)
+struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, struct clock *clock, loop_step_fn *step,
+                        void *context)
 {
     struct loop *loop = NEW(struct loop);
+    loop->rank = rank;
     loop->clock = clock;
     loop->step = step;
     loop->context = context;
     loop->busy = metric_series1(METRIC_WORKER_BUSY, str_of(name));
-    metric_series_set(metric_series1(METRIC_WORKER_THREADS, str_of(name)), (double)threads);
+    struct metric_series *number = metric_series1(METRIC_WORKER_THREADS, str_of(name));
+    metric_series_set(number, metric_series_value(number) + (double)threads);
     mutex_init(&loop->lock, LOCK_RUNTIME);
     cond_init(&loop->changed);
     loop->threads = mem_zalloc((threads + 1) * sizeof(loop->threads[0]));

@@ -11,8 +11,11 @@ struct loop;
 /* Returns the monotonic time to run again: <= now: at once; UINT64_MAX: when woken. */
 typedef uint64_t loop_step_fn(void *context, uint64_t now_ns);
 
+/* How much its threads count beside those of inserts and queries: EQUAL, or YIELDING processor and disk to them. */
+enum loop_rank { LOOP_EQUAL, LOOP_YIELDING };
 /* name: label "worker" of metrics; lives for ever. threads may be 0: then nothing runs. */
-struct loop *loop_start(const char *name, size_t threads, struct clock *clock, loop_step_fn *step, void *context);
+struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, struct clock *clock, loop_step_fn *step,
+                        void *context);
 /* Something came up: every thread takes a step. Any thread, under no lock. */
 void loop_wake(struct loop *loop);
 /* Lets the steps at work come to their end and ends the threads; waking it is without effect then. NULL is fine. */

@@ -225,6 +225,7 @@ static bool shape_make(struct plan *plan, const struct insert_head *head, struct
                                .settings = matter,
                                .settings_count = count,
                                .deduplicate = settings_request_deduplicates(settings),
+                               .spooled = settings->spooled,
                                .limits = settings->limits,
                                .storing = settings->storing };
     if (!settings->async_insert) { /* not to wait for company: due with its first insert, apart from those that wait */

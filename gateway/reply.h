@@ -19,7 +19,13 @@ struct reply_header {
     const char *name, *value;
 };
 /* Headers that are the same on every answer of a kind; the server keeps answers that have them already. */
-enum reply_preset { REPLY_PRESET_NONE, REPLY_PRESET_BUFFERED, REPLY_PRESET_STORED, REPLY_PRESETS };
+enum reply_preset {
+    REPLY_PRESET_NONE,
+    REPLY_PRESET_BUFFERED,
+    REPLY_PRESET_SPOOLED,
+    REPLY_PRESET_STORED,
+    REPLY_PRESETS
+};
 
 struct reply {
     int status;

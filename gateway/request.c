@@ -557,8 +557,11 @@ size_t request_preset_headers(const struct gateway *gateway, enum reply_preset p
     reply_header(&reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(&reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
     reply_header(&reply, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
-    reply_header(&reply, "X-Sluice-Ack", ack_name(preset == REPLY_PRESET_BUFFERED ? ACK_BUFFERED : ACK_STORED));
-    if (preset == REPLY_PRESET_BUFFERED)
+    static const enum ack_level acks[REPLY_PRESETS] = {
+        [REPLY_PRESET_BUFFERED] = ACK_BUFFERED, [REPLY_PRESET_SPOOLED] = ACK_SPOOLED, [REPLY_PRESET_STORED] = ACK_STORED
+    };
+    reply_header(&reply, "X-Sluice-Ack", ack_name(acks[preset]));
+    if (preset != REPLY_PRESET_STORED)
         reply_summary(&reply, NULL, NULL);
     memcpy(headers, reply.headers, reply.headers_count * sizeof(headers[0]));
     return reply.headers_count;

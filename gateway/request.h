@@ -110,7 +110,7 @@ struct request {
     bool (*work)(struct request *request);
     struct request_verdict verdict;
     char batch_id[UUID_TEXT_BYTES];
-    enum ack_level level;
+    bool waits_for_spool;  /* not until it is stored */
     struct insert *insert; /* between request_end and publish */
     struct shape *shape;   /* of an INSERT ... SELECT while the SELECT runs; a reference */
     struct str statement;

@@ -1,7 +1,8 @@
 /* runtime.c: see runtime.h.
  *
- *   start: limits -> admin listener -> store (recovery) -> dead letters -> buffers -> workers -> data listeners ->
- * ready stop:  refuse -> close the doors -> flush -> answer -> listeners -> workers -> store
+ *   start: limits -> admin listener -> store (recovery) -> dead letters -> spool (recovery) -> buffers -> workers
+ *          -> data listeners -> ready
+ *   stop:  refuse -> close the doors -> flush -> spool what is left -> answer -> listeners -> workers -> store
  *
  * The calling thread takes all signals; nothing happens in handlers. */
 #include "gateway/runtime.h"
@@ -21,6 +22,7 @@
 #include "buffer/buffers.h"
 #include "buffer/flusher.h"
 #include "buffer/ledger.h"
+#include "buffer/spool.h"
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auth.h"
@@ -37,6 +39,7 @@
 #include "gateway/sink_store.h"
 #include "gateway/system_sources.h"
 #include "gateway/time_zones.h"
+#include "gateway/tls.h"
 #include "storage/sql.h"
 #include "storage/store.h"
 
@@ -46,6 +49,8 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
+    MERGE_MEMORY_MIN = 32 << 20, /* below it, parts that many inserts made would not be merged at all */
+    INSERT_LOG_SECONDS = 3600,
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
     ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
@@ -68,12 +73,13 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *replayers;
-    struct server *servers[NET_SOCKETS_MAX], *admin;
-    _Atomic size_t servers_count; /* flushers read it while listeners start */
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader, *scrubbers;
+    struct server *servers[NET_SOCKETS_MAX + 2], *admin; /* those of the data port, then TLS, then unix */
+    _Atomic size_t servers_count;                        /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
     size_t data_fds_count;
-    uint16_t data_port, admin_port;
+    uint16_t data_port, admin_port, tls_port;
+    bool unix_made;
     atomic_bool hurry;
     char *dlq_dir, *damaged_dir, *data_dir;
 };
@@ -171,9 +177,37 @@ static uint64_t flush_step(void *context, uint64_t now_ns)
     return next_ns;
 }
 
+/* One commit; then all who waited for it go back in one burst. */
+static uint64_t spool_write_step(void *context, uint64_t now_ns)
+{
+    struct runtime *runtime = context;
+    struct gateway *gateway = &runtime->gateway;
+    struct spool_stats stats;
+    uint64_t next_ns = spool_step(gateway->spool, now_ns);
+    wake_servers(runtime);
+    spool_get_stats(gateway->spool, &stats);
+    store_set_spool(gateway->store, spool_id(gateway->spool), stats.floor);
+    return next_ns;
+}
+
+static uint64_t spool_read_step(void *context, uint64_t now_ns)
+{
+    return spool_refill_step(((struct runtime *)context)->gateway.spool, now_ns);
+}
+
 static uint64_t merge_step(void *context, uint64_t now_ns)
 {
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t scrub_step(void *context, uint64_t now_ns)
+{
+    return store_scrub_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t publish_step(void *context, uint64_t now_ns)
+{
+    return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
 }
 
 static uint64_t keep_step(void *context, uint64_t now_ns)
@@ -195,6 +229,18 @@ static uint64_t replay_step(void *context, uint64_t now_ns)
 static void on_buffers_due(void *context)
 {
     loop_wake(((struct runtime *)context)->flushers);
+}
+
+static void on_spool_work(void *context)
+{
+    if (((struct runtime *)context)->spool_writer != NULL)
+        loop_wake(((struct runtime *)context)->spool_writer);
+}
+
+static void on_spool_backlog(void *context)
+{
+    if (((struct runtime *)context)->spool_reader != NULL)
+        loop_wake(((struct runtime *)context)->spool_reader);
 }
 
 static void wake_flushers(struct gateway *gateway)
@@ -249,6 +295,79 @@ static bool open_sockets(struct runtime *runtime, struct err *err)
     return true;
 }
 
+/* A listener of the data port: one thread. */
+static bool start_server(struct runtime *runtime, struct server_options *options, struct err *err)
+{
+    options->gateway = &runtime->gateway;
+    options->connections_max = MAX(options->connections_max, (uint64_t)16);
+    if (!server_start(options, &runtime->servers[runtime->servers_count], err))
+        return false;
+    runtime->servers_count++;
+    return true;
+}
+
+static bool has_tls(const struct config *config)
+{
+    return config->tls_listen.len > 0;
+}
+
+bool runtime_check(const struct config *config, const struct runtime_environment *environment, struct err *err)
+{
+    if (!has_tls(config))
+        return true;
+    if (config->tls_cert.len == 0 || config->tls_key.len == 0)
+        return err_set(err, ERR_BAD_ARGUMENTS, "tls.listen needs tls.cert and tls.key");
+    return tls_load(fs_posix(), environment->credentials_dir, config->tls_cert.data, config->tls_key.data,
+                    clock_wall_ns(clock_real()), err);
+}
+
+/* Its own thread: a handshake takes milliseconds. */
+static bool start_tls(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    int fds[NET_SOCKETS_MAX];
+    if (!has_tls(config))
+        return true;
+    if (!runtime_check(config, runtime->environment, err) ||
+        !net_listen(config->tls_listen, 1, fds, &runtime->tls_port, err))
+        return false;
+    struct server_options options = {
+        .listen_fd = fds[0], .tls = true, .connections_max = runtime->gateway.connections_max / 2, .name = "tls"
+    };
+    return start_server(runtime, &options, err);
+}
+
+static bool parse_mode(struct str text, unsigned *mode)
+{
+    *mode = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '7' || *mode > 0777)
+            return false;
+        *mode = *mode * 8 + (unsigned)(text.data[i] - '0');
+    }
+    return text.len > 0 && *mode <= 0777;
+}
+
+static bool start_unix(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    struct str path = config->unix_listen;
+    unsigned mode;
+    int fd;
+    if (path.len == 0)
+        return true;
+    if (!parse_mode(config->unix_mode, &mode))
+        return err_set(err, ERR_BAD_ARGUMENTS, "unix.mode: \"" STR_FMT "\" is not a mode in octal, as 0660",
+                       STR_ARG(config->unix_mode));
+    if (!net_listen_unix(path, mode, &fd, err))
+        return false;
+    runtime->unix_made = true;
+    struct server_options options = { .listen_fd = fd,
+                                      .connections_max = runtime->gateway.connections_max / 2,
+                                      .name = "unix" };
+    return start_server(runtime, &options, err);
+}
+
 static bool start_admin(struct runtime *runtime, struct err *err)
 {
     struct server_options options = { .gateway = &runtime->gateway,
@@ -264,14 +383,12 @@ static bool start_servers(struct runtime *runtime, struct err *err)
 {
     size_t count = runtime->data_fds_count;
     for (size_t i = 0; i < count; i++) {
-        struct server_options options = { .gateway = &runtime->gateway,
-                                          .listen_fd = runtime->data_fds[i],
+        struct server_options options = { .listen_fd = runtime->data_fds[i],
                                           .keep_fd = runtime->environment->inherited_fds >= 1,
-                                          .connections_max = MAX(runtime->gateway.connections_max / count, 16u),
+                                          .connections_max = runtime->gateway.connections_max / count,
                                           .name = "data" };
-        if (!server_start(&options, &runtime->servers[i], err))
+        if (!start_server(runtime, &options, err))
             return false;
-        runtime->servers_count++;
     }
     return true;
 }
@@ -284,9 +401,11 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
+                                     .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
                                      .merge_threads = runtime->config->merge_threads,
-                                     .bytes_max = runtime->config->storage_max_bytes };
-    uint64_t from_ns = clock_mono_ns(gateway->clock);
+                                     .bytes_max = runtime->config->storage_max_bytes,
+                                     .scrub_interval_ns = runtime->config->scrub_interval,
+                                     .scrub_bytes_per_s = runtime->config->scrub_rate };
     if (!store_open(&options, &gateway->store, &why, err)) {
         if (why == STORE_OPEN_LOCKED)
             *exit_status = RUNTIME_DATA_LOCKED;
@@ -294,7 +413,37 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
             *exit_status = RUNTIME_DATA_FORMAT;
         return false;
     }
-    metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
+    return true;
+}
+
+/* Also where the spool is off: what is in it was promised. */
+static bool open_spool(struct runtime *runtime, struct err *err)
+{
+    struct gateway *gateway = &runtime->gateway;
+    const struct config *config = runtime->config;
+    struct spool_options options = { .fs = gateway->fs,
+                                     .clock = gateway->clock,
+                                     .rng = gateway->rng,
+                                     .ledger = gateway->ledger,
+                                     .data_dir = runtime->data_dir,
+                                     .segment_bytes = config->spool_segment,
+                                     .bytes_max = config->spool_bytes_max,
+                                     .free_min = config->spool_free_min,
+                                     .queue_bytes_max = gateway->memory_max / 16,
+                                     .refill_bytes_max = gateway->memory_max / 4,
+                                     .wake_writer = on_spool_work,
+                                     .wake_reader = on_spool_backlog,
+                                     .context = runtime };
+    struct ranges stored = { 0 };
+    struct spool_stats stats;
+    if (!spool_open(&options, &gateway->spool, err))
+        return false;
+    store_stored_inserts(gateway->store, spool_id(gateway->spool), &stored);
+    spool_found_stored(gateway->spool, &stored);
+    store_set_spool(gateway->store, spool_id(gateway->spool), 0);
+    spool_get_stats(gateway->spool, &stats);
+    store_add_damaged(gateway->store, stats.damaged);
+    ranges_fini(&stored);
     return true;
 }
 
@@ -326,13 +475,17 @@ static void start_workers(struct runtime *runtime)
                                      .pressure_bytes = gateway->memory_max / 8 * 3,
                                      .shapes_max = config->buffers_max };
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
-    gateway->insert_log = insert_log_new(gateway->clock, INSERT_LOG_ROWS);
+    struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,
+                                            .bytes_max = gateway->memory_max / 64,
+                                            .age_ns_max = INSERT_LOG_SECONDS * NS_PER_S };
+    gateway->insert_log = insert_log_new(gateway->clock, &log_limits);
     gateway->sink =
         sink_store_new(gateway->store, gateway->clock, gateway->rng, &runtime->hurry, gateway->memory_max / 4);
     struct flusher_options options = { .buffers = gateway->buffers,
                                        .sink = gateway->sink,
                                        .ledger = gateway->ledger,
                                        .dlq = gateway->dlq,
+                                       .spool = gateway->spool,
                                        .clock = gateway->clock,
                                        .rng = gateway->rng,
                                        .attempts_max = (unsigned)config->flush_attempts,
@@ -341,13 +494,20 @@ static void start_workers(struct runtime *runtime)
                                        .log = insert_log_add,
                                        .log_context = gateway->insert_log };
     runtime->flusher = flusher_new(&options);
+    spool_start(gateway->spool, gateway->buffers);
     runtime->sources = system_sources_new(gateway, &gateway->sources_count);
     gateway->sources = runtime->sources;
-    runtime->flushers = loop_start("flush", (size_t)config->flush_threads, gateway->clock, flush_step, runtime);
-    runtime->mergers = loop_start("merge", (size_t)config->merge_threads, gateway->clock, merge_step, runtime);
-    runtime->keepers = loop_start("clean", 1, gateway->clock, keep_step, runtime);
+    runtime->flushers =
+        loop_start("flush", (size_t)config->flush_threads, LOOP_EQUAL, gateway->clock, flush_step, runtime);
+    runtime->spool_writer = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_write_step, runtime);
+    runtime->spool_reader = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_read_step, runtime);
+    runtime->mergers =
+        loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
+    runtime->keepers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, keep_step, runtime);
+    runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
-    runtime->replayers = loop_start("replay", 1, gateway->clock, replay_step, runtime);
+    runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
+    runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -365,6 +525,8 @@ static bool write_port_file(struct runtime *runtime, struct err *err)
     else
         strbuf_add_bytes(&dir, path, slash == path ? 1 : (size_t)(slash - path));
     strbuf_addf(&text, "data=%u\nadmin=%u\n", runtime->data_port, runtime->admin_port);
+    if (runtime->tls_port != 0)
+        strbuf_addf(&text, "tls=%u\n", runtime->tls_port);
     bool ok = fs_write_durably(runtime->gateway.fs, strbuf_cstr(&dir), name, strbuf_view(&text), true, err);
     strbuf_fini(&dir);
     strbuf_fini(&text);
@@ -385,10 +547,12 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     if (!server_library_check(err) || !open_sockets(runtime, err) || !start_admin(runtime, err))
         return false;
     set_stage(runtime, STAGE_RECOVERING);
-    if (!open_store(runtime, exit_status, err) || !open_letters(runtime, err))
+    uint64_t from_ns = clock_mono_ns(gateway->clock);
+    if (!open_store(runtime, exit_status, err) || !open_letters(runtime, err) || !open_spool(runtime, err))
         return false;
+    metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
     start_workers(runtime);
-    if (!start_servers(runtime, err))
+    if (!start_servers(runtime, err) || !start_tls(runtime, err) || !start_unix(runtime, err))
         return false;
     set_stage(runtime, STAGE_SERVING);
     if (!write_port_file(runtime, err))
@@ -435,7 +599,13 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
     const struct runtime_environment *environment = runtime->environment;
     struct config *config = NULL;
     struct strbuf kept = { 0 };
+    struct err err = { 0 };
     bool ok = environment->load_again(environment->load_context, &config, problems);
+    if (ok && has_tls(runtime->config) && !runtime_check(config, environment, &err)) {
+        strbuf_addf(problems, "%s\n", err.text);
+        config_free(config);
+        ok = false;
+    }
     if (ok) {
         take_config(runtime, config, &kept);
         log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", config->users_count,
@@ -522,6 +692,20 @@ static void serve(struct runtime *runtime)
 
 /* --- stop --------------------------------------------------------------------------------------------------------- */
 
+static bool has_spool(const struct runtime *runtime)
+{
+    return runtime->config->spool_mode != 0;
+}
+
+/* Without a spool a batch that cannot be written now has to find its end: refused, or letters. */
+static void last_try(struct runtime *runtime)
+{
+    if (has_spool(runtime))
+        return;
+    flusher_last_try(runtime->flusher);
+    loop_wake(runtime->flushers);
+}
+
 /* A second SIGTERM leaves little time. */
 static void hurry_on_signal(struct runtime *runtime, uint64_t *deadline_ns)
 {
@@ -531,8 +715,15 @@ static void hurry_on_signal(struct runtime *runtime, uint64_t *deadline_ns)
     uint64_t now_ns = clock_mono_ns(runtime->gateway.clock);
     *deadline_ns = MIN(*deadline_ns, now_ns + HURRY_S * NS_PER_S);
     atomic_store(&runtime->hurry, true);
-    flusher_last_try(runtime->flusher);
-    loop_wake(runtime->flushers);
+    last_try(runtime);
+}
+
+/* What is on its way through the spool comes after the mark. */
+static bool is_flushed(struct runtime *runtime, uint64_t mark)
+{
+    struct buffers_stats stats;
+    buffers_get_stats(runtime->gateway.buffers, &stats);
+    return stats.inserts == 0 && buffers_flushed(runtime->gateway.buffers, mark);
 }
 
 static bool flush_until(struct runtime *runtime, uint64_t *deadline_ns, uint64_t span_ns)
@@ -542,15 +733,14 @@ static bool flush_until(struct runtime *runtime, uint64_t *deadline_ns, uint64_t
     buffers_close(gateway->buffers);
     uint64_t mark = buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_SHUTDOWN);
     loop_wake(runtime->flushers);
-    bool last_try = false;
-    while (!buffers_flushed(gateway->buffers, mark)) {
+    bool trying_last = false;
+    while (!is_flushed(runtime, mark)) {
         uint64_t now_ns = clock_mono_ns(gateway->clock);
         if (now_ns >= *deadline_ns)
             return false;
-        if (!last_try && now_ns + span_ns / 100 * LAST_TRY_PERCENT >= *deadline_ns) {
-            last_try = true;
-            flusher_last_try(runtime->flusher);
-            loop_wake(runtime->flushers);
+        if (!trying_last && now_ns + span_ns / 100 * LAST_TRY_PERCENT >= *deadline_ns) {
+            trying_last = true;
+            last_try(runtime);
         }
         hurry_on_signal(runtime, deadline_ns);
     }
@@ -578,6 +768,10 @@ static enum runtime_exit drain(struct runtime *runtime)
     for (size_t i = 0; i < runtime->servers_count; i++)
         server_quiesce(runtime->servers[i]);
     bool flushed = flush_until(runtime, &deadline_ns, span_ns);
+    if (!flushed && has_spool(runtime)) {
+        loop_stop(runtime->flushers);
+        flusher_spool_rest(runtime->flusher);
+    }
     wake_servers(runtime);
     uint64_t grace_ns = clock_mono_ns(gateway->clock) + ANSWER_GRACE_S * NS_PER_S;
     if (!flushed || !answered_until(runtime, grace_ns)) {
@@ -588,11 +782,14 @@ static enum runtime_exit drain(struct runtime *runtime)
     struct buffers_stats stats;
     buffers_get_stats(gateway->buffers, &stats);
     uint64_t given_up = atomic_load(&gateway->waits_given_up);
-    log_info("stopped: took_ms=%llu inserts_left=%llu waiters_unknown=%llu unanswered=%llu",
+    struct spool_stats spool;
+    spool_sync(gateway->spool);
+    spool_get_stats(gateway->spool, &spool);
+    log_info("stopped: took_ms=%llu inserts_left=%llu inserts_spooled=%llu waiters_unknown=%llu unanswered=%llu",
              (unsigned long long)((clock_mono_ns(gateway->clock) - from_ns) / NS_PER_MS),
-             (unsigned long long)stats.inserts, (unsigned long long)given_up,
+             (unsigned long long)stats.inserts, (unsigned long long)spool.undone, (unsigned long long)given_up,
              (unsigned long long)atomic_load(&gateway->unanswered[0]));
-    return flushed && given_up == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
+    return flushed && given_up == 0 && spool.undone == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
 }
 
 /* The admin listener looks at the others as long as it lives, so it goes before they are freed. */
@@ -637,6 +834,13 @@ static void stop(struct runtime *runtime)
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
+    loop_free(runtime->scrubbers);
+    loop_free(runtime->spool_reader);
+    loop_free(runtime->spool_writer);
+    spool_close(gateway->spool);
+    loop_free(runtime->publishers);
+    if (gateway->store != NULL) /* what was flushed last */
+        (void)store_publish_step(gateway->store, clock_mono_ns(gateway->clock), true);
     free_buffers(runtime);
     loop_free(runtime->flushers);
     flusher_free(runtime->flusher);
@@ -646,6 +850,9 @@ static void stop(struct runtime *runtime)
     dlq_close(gateway->dlq);
     if (gateway->store != NULL)
         store_close(gateway->store);
+    tls_unload();
+    if (runtime->unix_made)
+        net_unlink_unix(runtime->config->unix_listen);
     running_free(gateway->running);
     sessions_free(gateway->sessions);
     auth_free(runtime->auth);

@@ -80,6 +80,7 @@ void settings_request_init(struct settings_request *s, const struct config *conf
         .wait = config->wait_for_async_insert,
         .sync_deduplicate = true,
         .wait_timeout_ns = config->wait_for_async_insert_timeout,
+        .spool = config->spool_mode,
         .deduplicate = (enum deduplicate_mode)config->deduplicate_insert,
         .limits = { .bytes_max = config->async_insert_max_data_size,
                     .inserts_max = config->async_insert_max_query_number,
@@ -363,15 +364,15 @@ static bool parse_deduplicate(struct str value, enum deduplicate_mode *out, stru
                    (int)MIN(value.len, 60u), value.data);
 }
 
-static bool parse_ack(struct str value, enum ack_level *out, struct err *err)
+static bool parse_ack(const struct settings_request *s, struct str value, enum ack_level *out, struct err *err)
 {
     for (enum ack_level level = ACK_BUFFERED; level <= ACK_STORED; level++) {
         if (!str_is(value, ack_name(level)))
             continue;
-        *out = level;
-        if (level == ACK_SPOOLED)
+        if (level == ACK_SPOOLED && s->spool == SPOOL_OFF)
             return err_set(err, ERR_BAD_ARGUMENTS,
-                           "sluice_ack=spooled cannot be reached: this daemon runs without a spool");
+                           "sluice_ack=spooled cannot be reached: this daemon runs without a spool (spool.mode)");
+        *out = level;
         return true;
     }
     return err_set(err, ERR_BAD_ARGUMENTS,
@@ -410,7 +411,7 @@ static bool apply_own(struct settings_request *s, const struct own_setting *own,
     case KIND_DEDUPLICATE:
         return parse_deduplicate(value, field, err);
     case KIND_ACK:
-        return parse_ack(value, field, err);
+        return parse_ack(s, value, field, err);
     }
     must(false);
     return false;
@@ -523,6 +524,7 @@ static void settle(struct settings_request *s)
         s->limits.inserts_max = UINT64_MAX;
     if (s->ack != ACK_NONE)
         s->wait = s->ack == ACK_STORED;
+    s->spooled = s->spool == SPOOL_ALWAYS || (s->ack == ACK_SPOOLED && s->spool == SPOOL_ON);
 }
 
 bool settings_request_apply_all(struct settings_request *s, bool readonly, struct err *err)

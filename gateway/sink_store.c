@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "format/column_utf8.h"
 #include "format/parquet.h"
 #include "format/rows.h"
 #include "storage/store.h"
@@ -86,8 +87,10 @@ static bool content_counts(const struct table_def *def, const struct rows_report
 static void add_member(struct work *work, struct insert *insert, size_t row_first, const struct rows_report *report)
 {
     struct table_member *member = &work->members[work->members_count];
-    *member =
-        (struct table_member){ .row_first = row_first, .rows = (size_t)report->rows, .differs = report->used_volatile };
+    *member = (struct table_member){ .row_first = row_first,
+                                     .rows = (size_t)report->rows,
+                                     .spool_sequence = insert->spool_sequence,
+                                     .differs = report->used_volatile };
     work->inserts[work->members_count++] = insert;
     if (!work->shape->deduplicate)
         return;
@@ -112,6 +115,23 @@ static bool has_room(const struct sink_store *store, const struct work *work, st
                    work->block_bytes, (unsigned long long)store->block_bytes_max);
 }
 
+/* What the table says of texts that are not UTF-8 (invalid_utf8). */
+static bool take_text(struct work *work, size_t row_first, struct err *err)
+{
+    const struct table_def *def = work->def;
+    for (size_t i = 0; i < def->stored->columns_count && def->settings.invalid_utf8 != INVALID_UTF8_KEEP; i++) {
+        struct column *column = &work->block.columns[def->stored_columns[i]];
+        if (column_is_utf8(column, row_first, work->block.rows))
+            continue;
+        if (def->settings.invalid_utf8 == INVALID_UTF8_REJECT)
+            return err_set(err, ERR_CANNOT_PARSE_TEXT,
+                           "a value of column " STR_FMT " is not UTF-8, and the table has invalid_utf8 = 'reject'",
+                           STR_ARG(def->stored->columns[i].name));
+        column_make_utf8(column, row_first);
+    }
+    return true;
+}
+
 static void parse_insert(struct sink_store *store, struct work *work, struct insert *insert)
 {
     const struct shape *shape = work->shape;
@@ -130,7 +150,8 @@ static void parse_insert(struct sink_store *store, struct work *work, struct ins
         refuse(insert, &err, &report);
         return;
     }
-    if (!parquet_times_fit(&work->block, row_first, work->def->settings.profile, &err)) {
+    if (!parquet_times_fit(&work->block, row_first, work->def->settings.profile, &err) ||
+        !take_text(work, row_first, &err)) {
         block_truncate(&work->block, row_first);
         refuse(insert, &err, NULL);
         return;

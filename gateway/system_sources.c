@@ -120,7 +120,7 @@ static const char log_columns[] =
     "status Enum8('Ok' = 0, 'ParsingError' = 1, 'FlushError' = 2), "
     "data_kind Enum8('Parsed' = 0, 'Preprocessed' = 1), flush_time DateTime, flush_time_microseconds DateTime64(6), "
     "flush_query_id String, timeout_milliseconds UInt64, "
-    "fields_skipped UInt64"; /* ours */
+    "fields_skipped UInt64, outcome LowCardinality(String), code Int32, dead_letter Bool"; /* ours */
 
 struct log_fill {
     struct gateway *gateway;
@@ -131,6 +131,7 @@ static void each_logged(void *context, const struct insert_log_row *logged)
 {
     struct log_fill *fill = context;
     struct row row = row_start(fill->block);
+    int32_t code = logged->code;
     uint16_t day = (uint16_t)(logged->arrival_wall_ns / (int64_t)(86400 * NS_PER_S));
     put_text(&row, fill->gateway->display_name);
     column_push_fixed(next(&row), &day);
@@ -151,6 +152,9 @@ static void each_logged(void *context, const struct insert_log_row *logged)
     put_text(&row, logged->batch_id);
     put_u64(&row, logged->wait_ms);
     put_u64(&row, logged->fields_skipped);
+    put_text(&row, logged->outcome);
+    column_push_fixed(next(&row), &code);
+    put_u8(&row, logged->dead_letter);
     row_end(&row);
 }
 

@@ -15,6 +15,8 @@
 #include "storage/collapse.h"
 #include "storage/partition.h"
 
+enum invalid_utf8 { INVALID_UTF8_KEEP, INVALID_UTF8_REPLACE, INVALID_UTF8_REJECT };
+
 struct ttl;
 
 struct table_settings {                                   /* ClickHouse's names; docs: `sluice` page "Table settings" */
@@ -34,6 +36,13 @@ struct table_settings {                                   /* ClickHouse's names;
     uint64_t max_bytes;                                    /* sluice: 0 = no cap; else the oldest parts go */
     uint64_t merge_with_ttl_timeout;                       /* 14400 s: a part is not rewritten for its TTL before */
     bool ttl_only_drop_parts;                              /* rows go with their whole part only */
+    bool publish;                                          /* sluice: publish = 'delta' */
+    uint64_t publish_interval_s;                           /* 10 */
+    uint64_t publish_file_retention_s;                     /* 86400: removed files stay for readers of older versions */
+    uint64_t publish_log_retention_s;                      /* 604800 */
+    uint64_t publish_checkpoint_interval;                  /* 50 versions */
+    bool invalid_utf8_given;                               /* else it follows from publish */
+    enum invalid_utf8 invalid_utf8;                        /* sluice: 'keep' | 'replace' | 'reject' */
     enum parquet_profile profile;                          /* sluice: 'lake' | 'native' */
     enum parquet_codec codec;                              /* sluice: 'zstd' | 'lz4' | 'none' */
 };

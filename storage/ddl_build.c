@@ -6,6 +6,7 @@
 #include "storage/catalog_name.h"
 #include "storage/ddl_settings.h"
 #include "storage/ddl_statement.h"
+#include "storage/delta_schema.h"
 #include "storage/expr_text.h"
 #include "storage/sql.h"
 #include "storage/ttl.h"
@@ -43,34 +44,6 @@ static bool build_column(struct builder *b, const struct column_spec *from, stru
             return err_wrap(b->err, "column " STR_FMT, STR_ARG(from->name));
         if (to->type == NULL || to->default_kind == DEFAULT_DEFAULT) /* Int8 DEFAULT NULL is a Nullable(Int8) */
             to->type = default_type(to->default_expr);
-    }
-    return true;
-}
-
-static bool names_untyped(const struct builder *b, const struct schema_column *column)
-{
-    for (size_t i = 0; i < b->spec->columns_count; i++)
-        if (b->columns[i].type == NULL && default_names(column->default_expr, b->columns[i].name))
-            return true;
-    return false;
-}
-
-/* Columns without a type have that of their expression; what it names gets its own first. Ends, since no expression
- * needs itself. */
-static bool deduce_types(struct builder *b)
-{
-    size_t count = b->spec->columns_count;
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t i = 0; i < count; i++) {
-            struct schema_column *column = &b->columns[i];
-            if (column->type != NULL)
-                continue;
-            again = true;
-            if (!names_untyped(b, column) &&
-                !sql_expression_type(column->default_text, b->columns, count, b->arena, &column->type, b->err))
-                return err_wrap(b->err, "column " STR_FMT, STR_ARG(column->name));
-        }
     }
     return true;
 }
@@ -125,7 +98,7 @@ static bool build_columns(struct builder *b)
         if (b->columns[i].field_id == 0)
             b->columns[i].field_id = next++;
     b->def->next_field_id = next;
-    if (!defaults_check(b->columns, spec->columns_count, b->err) || !deduce_types(b))
+    if (!defaults_bind(b->columns, spec->columns_count, b->arena, b->err))
         return false;
     mark_needed(b);
     return true;
@@ -557,7 +530,8 @@ bool table_def_build(const struct table_spec *spec, struct table_def **out, stru
     b.def->schema = b.schema;
     build_stored(&b);
     build_extras(&b);
-    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) || !build_ttl(&b)) {
+    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) || !build_ttl(&b) ||
+        (b.def->settings.publish && !delta_schema_check(b.def, err))) {
         table_def_free(b.def);
         return false;
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/strbuf.h"
+#include "format/defaults.h"
 #include "storage/ddl_statement.h"
 #include "storage/expr_text.h"
 
@@ -144,12 +145,9 @@ static bool take_default(struct ddl_parser *p, struct column_spec *column)
             (starts_attributes(next) || token_is_symbol(next, ",") || token_is_symbol(next, ")") ||
              next.kind == TOKEN_END || token_is_word(next, "AFTER") || token_is_word(next, "FIRST")))
             return true;
-        struct expr_text expr;
-        size_t from = next.offset;
-        if (!expr_text_parse(&p->lexer, p->arena, &expr, p->err))
+        if (!default_take(&p->lexer, p->arena, &column->default_text, p->err))
             return false;
-        /* As written: defaults.h has a canonical form of its own. */
-        column->default_text = arena_dup(p->arena, str_trim(str_sub(p->lexer.query, from, p->lexer.at - from)));
+        column->default_text = arena_dup(p->arena, column->default_text);
         return true;
     }
     return true;

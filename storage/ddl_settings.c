@@ -14,15 +14,16 @@ static const struct {
 
 #define FIELD(name)                                                                                                    \
     {                                                                                                                  \
-#name, offsetof(struct table_settings, name)                                                                   \
+#name, offsetof(struct table_settings, name), 0                                                                \
     }
 static const struct {
     const char *name;
     size_t offset;
+    uint64_t least;
 } numbers[] = {
     FIELD(non_replicated_deduplication_window),
     FIELD(non_replicated_deduplication_window_seconds),
-    { "old_parts_lifetime", offsetof(struct table_settings, old_parts_lifetime_s) },
+    { "old_parts_lifetime", offsetof(struct table_settings, old_parts_lifetime_s), 0 },
     FIELD(parts_to_delay_insert),
     FIELD(parts_to_throw_insert),
     FIELD(max_parts_in_total),
@@ -35,6 +36,10 @@ static const struct {
     FIELD(max_delay_to_insert),
     FIELD(min_delay_to_insert_ms),
     FIELD(max_avg_part_size_for_too_many_parts),
+    { "publish_interval", offsetof(struct table_settings, publish_interval_s), 1 },
+    { "publish_file_retention", offsetof(struct table_settings, publish_file_retention_s), 0 },
+    { "publish_log_retention", offsetof(struct table_settings, publish_log_retention_s), 0 },
+    { "publish_checkpoint_interval", offsetof(struct table_settings, publish_checkpoint_interval), 1 },
 };
 
 enum { MIB = 1024 * 1024 };
@@ -55,6 +60,10 @@ void table_settings_default(struct table_settings *s)
         .max_delay_to_insert = 1,
         .min_delay_to_insert_ms = 10,
         .max_avg_part_size_for_too_many_parts = 1024ULL * MIB,
+        .publish_interval_s = 10,
+        .publish_file_retention_s = 24 * 3600,
+        .publish_log_retention_s = 7 * 24 * 3600,
+        .publish_checkpoint_interval = 50,
         .profile = PARQUET_LAKE,
         .codec = PARQUET_ZSTD,
     };
@@ -99,6 +108,30 @@ static bool set_codec(struct table_settings *s, struct str value, struct err *er
     return true;
 }
 
+static bool set_publish(struct table_settings *s, struct str value, struct err *err)
+{
+    if (!str_is(value, "delta") && value.len > 0)
+        return err_set(err, ERR_BAD_ARGUMENTS, "setting publish is 'delta' or '', not '" STR_FMT "'", STR_ARG(value));
+    s->publish = value.len > 0;
+    if (s->publish && !s->invalid_utf8_given)
+        s->invalid_utf8 = INVALID_UTF8_REPLACE;
+    return true;
+}
+
+static bool set_invalid_utf8(struct table_settings *s, struct str value, struct err *err)
+{
+    static const char *const names[] = { "keep", "replace", "reject" }; /* as enum invalid_utf8 has them */
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        if (!str_is(value, names[i]))
+            continue;
+        s->invalid_utf8 = (enum invalid_utf8)i;
+        s->invalid_utf8_given = true;
+        return true;
+    }
+    return err_set(err, ERR_BAD_ARGUMENTS, "setting invalid_utf8 is 'keep', 'replace' or 'reject', not '" STR_FMT "'",
+                   STR_ARG(value));
+}
+
 static bool check_form(enum setting_kind kind, struct str name, struct str value, struct err *err)
 {
     uint64_t number = 0;
@@ -130,6 +163,8 @@ bool table_settings_set(struct table_settings *s, struct str name, struct str pr
             uint64_t number = 0;
             if (!str_to_u64(value, &number))
                 return bad_value(name, value, err);
+            if (number < numbers[i].least)
+                return bad_value(name, value, err);
             *(uint64_t *)(void *)((char *)s + numbers[i].offset) = number;
             if (str_is(name, "non_replicated_deduplication_window"))
                 s->deduplication_window_given = true;
@@ -139,6 +174,10 @@ bool table_settings_set(struct table_settings *s, struct str name, struct str pr
         return set_profile(s, value, err);
     if (str_is(name, "codec"))
         return set_codec(s, value, err);
+    if (str_is(name, "publish"))
+        return set_publish(s, value, err);
+    if (str_is(name, "invalid_utf8"))
+        return set_invalid_utf8(s, value, err);
     bool on = str_is(value, "1") || str_eq_nocase(value, STR("true"));
     if (str_is(name, "allow_nullable_key"))
         s->allow_nullable_key = on;

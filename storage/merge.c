@@ -15,8 +15,9 @@
 #include "base/crash_points.h"
 #include "base/log.h"
 #include "format/defaults.h"
+#include "storage/delta_schema.h"
 
-enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_BYTES = 64 * 1024 * 1024 };
+enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_SHARE = 8 }; /* of the memory, in rows that wait to be written */
 enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
 
 struct source {
@@ -43,6 +44,7 @@ struct merger {
     struct run *runs;
     size_t runs_count, runs_rows;
     uint64_t group_rows;       /* of the output */
+    uint64_t out_bytes;        /* of rows that wait to be written */
     struct block out;          /* becomes a row group */
     struct collapse *collapse; /* NULL: the table keeps all rows */
     struct block kept;         /* what collapse let through */
@@ -292,7 +294,7 @@ static bool copy_runs(struct merger *m, struct err *err)
             column_append(&m->out.columns[i], &m->runs[r].source->block.columns[i], m->runs[r].from, m->runs[r].count);
     m->out.rows += m->runs_rows;
     m->runs_count = m->runs_rows = 0;
-    return (m->out.rows < m->group_rows && block_bytes(&m->out) < OUT_BYTES) || write_out(m, err);
+    return (m->out.rows < m->group_rows && block_bytes(&m->out) < m->out_bytes) || write_out(m, err);
 }
 
 /* How many rows may be taken until they have to be copied, or out is a row group. */
@@ -364,9 +366,11 @@ static bool open_writer(struct merger *m, struct err *err)
     uint64_t rows = 0;
     for (size_t i = 0; i < job->sources_count; i++)
         rows += job->sources[i]->rows;
+    m->out_bytes = (job->memory == 0 ? MERGE_MEMORY_MAX : job->memory) / OUT_SHARE;
     m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
+                                       .text_is_bytes = delta_text_is_binary(&def->settings),
                                        .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
@@ -393,6 +397,20 @@ static bool check_rows(const struct merger *m, struct err *err)
                    (unsigned long long)account.rows_made, (unsigned long long)m->expired, (unsigned long long)written);
 }
 
+/* What the spool may still bring back is to be found in the merged part as well. */
+static void join_spooled(const struct merge_job *job, struct part_meta *meta)
+{
+    meta->spool_id = job->spool_id;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        const struct ranges *from = &job->sources[i]->spooled;
+        if (job->sources[i]->spool_id != job->spool_id)
+            continue;
+        for (size_t k = 0; k < from->count; k++)
+            if (from->items[k].last >= job->spool_floor)
+                ranges_add(&meta->spooled, MAX(from->items[k].first, job->spool_floor), from->items[k].last);
+    }
+}
+
 static bool finish(struct merger *m, struct err *err)
 {
     const struct merge_job *job = m->job;
@@ -406,6 +424,7 @@ static bool finish(struct merger *m, struct err *err)
         meta.newest_wall_ns = MAX(meta.newest_wall_ns, job->sources[i]->newest_wall_ns);
     memcpy(meta.table_uuid, job->def->uuid, sizeof meta.table_uuid);
     must(partition_key_copy(&meta.partition, &job->sources[0]->partition));
+    join_spooled(job, &meta);
     bool ok = part_writer_finish(m->writer, &meta, err);
     part_meta_fini(&meta);
     return ok;

@@ -34,7 +34,7 @@ struct merge_limits {
     uint64_t fixed_bytes; /* what a part costs beside its bytes; 0: MERGE_FIXED_BYTES */
     uint64_t parts_throw; /* parts_to_throw_insert: near it, quick short merges come first */
 };
-enum { MERGE_FIXED_BYTES = 32 * 1024 };
+enum { MERGE_FIXED_BYTES = 32 * 1024, MERGE_MEMORY_MAX = 512 << 20 };
 struct merge_range {
     size_t from, count;
 };
@@ -61,7 +61,9 @@ struct merge_job {
     const char *dir;             /* of the partition */
     struct part *const *sources; /* in order of blocks */
     size_t sources_count;
+    uint64_t memory; /* 0: MERGE_MEMORY_MAX */
     int64_t wall_ns;
+    uint64_t spool_id, spool_floor; /* which inserts of its sources the merged part has to name: store_set_spool */
     const struct ttl *ttl;          /* rows that it says are over are left out; NULL: none are */
     const int *cancel_a, *cancel_b; /* atomic; either stops it with ABORTED */
     struct merge_progress *progress;

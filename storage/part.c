@@ -132,7 +132,8 @@ static bool take_meta(struct part *part, struct err *err)
         return err_set(err, ERR_CORRUPTED_DATA, "no sluice.part in the footer");
     if (!part_meta_parse(value, parquet_metadata(part->file, STR("sluice.flush")),
                          parquet_metadata(part->file, STR("sluice.tokens")),
-                         parquet_metadata(part->file, STR("sluice.contents")), &meta, err))
+                         parquet_metadata(part->file, STR("sluice.contents")),
+                         parquet_metadata(part->file, STR("sluice.spool")), &meta, err))
         return false;
     const char *bad = NULL;
     if (meta.name.first != part->name.first || meta.name.last != part->name.last ||
@@ -162,6 +163,9 @@ static bool take_meta(struct part *part, struct err *err)
     part->tokens = meta.tokens;
     part->tokens_count = meta.tokens_count;
     meta.tokens = NULL;
+    part->spool_id = meta.spool_id;
+    part->spooled = meta.spooled;
+    meta.spooled = (struct ranges){ 0 };
     part_meta_fini(&meta);
     return true;
 }
@@ -228,6 +232,7 @@ void part_unref(struct part *part)
     part_forget_file(part);
     partition_key_fini(&part->partition);
     free(part->tokens);
+    ranges_fini(&part->spooled);
     free(part->path);
     free(part);
 }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/ranges.h"
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "format/parquet.h"
@@ -47,17 +48,26 @@ struct part_meta {
     unsigned flush_index, flush_count; /* index from 0 */
     struct part_token *tokens;         /* owned */
     size_t tokens_count;
+    uint64_t spool_id;     /* of the spool that numbered them */
+    struct ranges spooled; /* inserts whose rows are here, as that spool numbers them; owned */
 };
-/* The same as the footer's values: sluice.part and sluice.flush are JSON, the other two base64 of 16-byte hashes. */
+/* The same as the footer's values: sluice.part and sluice.flush are JSON, tokens and contents base64 of 16-byte hashes,
+ * spool the spool's id in hex, a colon, and base64 of the sequences (ranges_print). */
 struct part_meta_text {
-    struct strbuf part, flush, tokens, contents;
+    struct strbuf part, flush, tokens, contents, spool;
 };
 void part_meta_fini(struct part_meta *meta);
 void part_meta_print(const struct part_meta *meta, struct part_meta_text *text);
 void part_meta_text_fini(struct part_meta_text *text);
 /* All but part may be empty. On failure *meta is empty. Errors: CORRUPTED_DATA. */
 must_use bool part_meta_parse(struct str part, struct str flush, struct str tokens, struct str contents,
-                              struct part_meta *meta, struct err *err);
+                              struct str spool, struct part_meta *meta, struct err *err);
+
+enum part_publication {
+    PART_UNPUBLISHED, /* the Delta log does not name it, or there is none */
+    PART_PUBLISHED,   /* live in the log, or about to be, or merged from such parts */
+    PART_RETIRED      /* removed in the log */
+};
 
 /* Counted by reference; frozen but for the fields named so. */
 struct part {
@@ -73,14 +83,20 @@ struct part {
     char table_uuid[37];
     struct part_token *tokens;
     size_t tokens_count;
+    uint64_t spool_id; /* as in struct part_meta */
+    struct ranges spooled;
     size_t row_groups;
     struct parquet_file *file; /* footer, opened; read through fs. NULL in an old part that nobody reads */
     struct fs *fs;
     struct fs_file *handle;   /* atomic; opened by the first read, see part_pin */
     uint64_t removed_mono_ns; /* guarded by the table's lock: when a merge replaced it; 0 while active */
     int64_t removed_wall_ns;
-    bool merging; /* guarded by the table's lock: the source of a running merge */
-    int refs;     /* atomic */
+    uint64_t checked_mono_ns; /* guarded by the table's lock: when all of it was last read, or written; 0: not yet */
+    bool is_suspect;          /* guarded by the table's lock: a merge could not read it */
+    enum part_publication publication; /* guarded by the table's lock */
+    int64_t retired_ms;                /* likewise; PART_RETIRED: when */
+    bool merging;                      /* guarded by the table's lock: the source of a running merge */
+    int refs;                          /* atomic */
 };
 
 /* Opens and checks the footer. Errors: CORRUPTED_DATA and disk errors, with the path. The file itself is opened for the

@@ -9,6 +9,7 @@ void part_meta_fini(struct part_meta *meta)
 {
     partition_key_fini(&meta->partition);
     free(meta->tokens);
+    ranges_fini(&meta->spooled);
     *meta = (struct part_meta){ 0 };
 }
 
@@ -18,6 +19,7 @@ void part_meta_text_fini(struct part_meta_text *text)
     strbuf_fini(&text->flush);
     strbuf_fini(&text->tokens);
     strbuf_fini(&text->contents);
+    strbuf_fini(&text->spool);
 }
 
 /* ---- printing ---- */
@@ -55,6 +57,17 @@ static void add_tokens(struct strbuf *out, const struct part_meta *meta, enum de
     strbuf_fini(&bytes);
 }
 
+static void add_spooled(struct strbuf *out, const struct part_meta *meta)
+{
+    struct strbuf bytes = { 0 };
+    if (meta->spooled.count == 0)
+        return;
+    ranges_print(&meta->spooled, &bytes);
+    strbuf_addf(out, "%016llx:", (unsigned long long)meta->spool_id);
+    text_add_base64(out, strbuf_view(&bytes));
+    strbuf_fini(&bytes);
+}
+
 void part_meta_print(const struct part_meta *meta, struct part_meta_text *text)
 {
     *text = (struct part_meta_text){ 0 };
@@ -78,6 +91,7 @@ void part_meta_print(const struct part_meta *meta, struct part_meta_text *text)
     }
     add_tokens(&text->tokens, meta, DEDUP_TOKEN);
     add_tokens(&text->contents, meta, DEDUP_CONTENT);
+    add_spooled(&text->spool, meta);
 }
 
 /* ---- reading ---- */
@@ -315,8 +329,19 @@ static bool read_tokens(struct str base64, enum dedup_kind kind, struct part_met
     return ok;
 }
 
-bool part_meta_parse(struct str part, struct str flush, struct str tokens, struct str contents, struct part_meta *meta,
-                     struct err *err)
+static bool read_spooled(struct str text, struct part_meta *meta)
+{
+    struct strbuf bytes = { 0 };
+    if (text.len == 0)
+        return true;
+    bool ok = text.len > 17 && text.data[16] == ':' && hex_to_u64(str_sub(text, 0, 16), &meta->spool_id) &&
+              text_from_base64(str_from(text, 17), &bytes) && ranges_parse(strbuf_view(&bytes), &meta->spooled);
+    strbuf_fini(&bytes);
+    return ok;
+}
+
+bool part_meta_parse(struct str part, struct str flush, struct str tokens, struct str contents, struct str spool,
+                     struct part_meta *meta, struct err *err)
 {
     *meta = (struct part_meta){ 0 };
     struct fields fields = { 0 };
@@ -331,6 +356,8 @@ bool part_meta_parse(struct str part, struct str flush, struct str tokens, struc
         bad = "sluice.tokens";
     if (bad == NULL && !read_tokens(contents, DEDUP_CONTENT, meta))
         bad = "sluice.contents";
+    if (bad == NULL && !read_spooled(spool, meta))
+        bad = "sluice.spool";
     if (bad == NULL)
         return true;
     part_meta_fini(meta);

@@ -74,7 +74,7 @@ bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct er
     meta->row_hash_sum = w->hash_sum;
     struct part_meta_text text;
     part_meta_print(meta, &text);
-    struct parquet_kv kv[4];
+    struct parquet_kv kv[5];
     size_t count = 0;
     kv[count++] = (struct parquet_kv){ STR("sluice.part"), strbuf_view(&text.part) };
     if (text.flush.len > 0)
@@ -83,6 +83,8 @@ bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct er
         kv[count++] = (struct parquet_kv){ STR("sluice.tokens"), strbuf_view(&text.tokens) };
     if (text.contents.len > 0)
         kv[count++] = (struct parquet_kv){ STR("sluice.contents"), strbuf_view(&text.contents) };
+    if (text.spool.len > 0)
+        kv[count++] = (struct parquet_kv){ STR("sluice.spool"), strbuf_view(&text.spool) };
     bool ok = parquet_writer_finish(w->parquet, kv, count, err) && write_pending(w, err);
     part_meta_text_fini(&text);
     if (ok) {

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "storage/delta_schema.h"
 #include "storage/store_impl.h"
 
 struct run {
@@ -244,6 +245,10 @@ static bool alter_table(struct run *run, struct err *err)
         table_spec_of(table_def(table), run->arena, &spec);
         ok = table_spec_alter(&spec, statement->alters, statement->alters_count, run->arena, err) &&
              table_def_build(&spec, &def, err);
+        if (ok && !delta_alter_check(table_def(table), def, err)) {
+            table_def_free(def);
+            ok = false;
+        }
         if (ok && !catalog_write_def(run->store, table->dir, def, err)) {
             table_def_free(def);
             ok = false;

@@ -41,6 +41,7 @@ struct table *table_new(struct table_env *env, const char *dir, struct table_def
     list_push_back(&t->dirs, &own->node);
     t->current = part_set_new(NULL, 0);
     t->block_next = 1;
+    t->publication = (struct publication){ .version = -1, .changes = 1 };
     t->tokens = tokens_new(def->settings.non_replicated_deduplication_window,
                            def->settings.non_replicated_deduplication_window_seconds);
     return t;
@@ -87,6 +88,7 @@ void table_unref(struct table *t)
     free(t->old);
     free_lists(t);
     tokens_free(t->tokens);
+    delta_log_free(t->publication.log);
     for (size_t i = 0; i < t->defs_old_count; i++)
         table_def_free(t->defs_old[i]);
     free(t->defs_old);
@@ -112,6 +114,7 @@ void table_set_def(struct table *t, struct table_def *def)
     t->defs_old = mem_realloc(t->defs_old, (t->defs_old_count + 1) * sizeof(struct table_def *));
     t->defs_old[t->defs_old_count++] = t->def;
     __atomic_store_n(&t->def, def, __ATOMIC_RELEASE);
+    t->publication.changes++;
     mutex_unlock(&t->lock);
     tokens_limits(t->tokens, def->settings.non_replicated_deduplication_window,
                   def->settings.non_replicated_deduplication_window_seconds);
@@ -398,17 +401,23 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
                    size_t remove_count, uint64_t removed_mono_ns)
 {
     int64_t wall_ns = clock_wall_ns(t->env->clock);
+    uint64_t now_ns = clock_mono_ns(t->env->clock);
     mutex_lock(&t->lock);
     t->current = part_set_change(t->current, add, add_count, remove, remove_count);
+    t->publication.changes += add_count + remove_count;
     t->nothing_to_merge = false;
     if (t->old_count + remove_count > t->old_cap) {
         t->old_cap = MAX(t->old_count + remove_count, t->old_cap * 2);
         t->old = mem_realloc(t->old, t->old_cap * sizeof(struct part *));
     }
+    for (size_t i = 0; i < add_count; i++)
+        add[i]->checked_mono_ns = now_ns;
     for (size_t i = 0; i < remove_count; i++) {
         t->old[t->old_count++] = part_ref(remove[i]);
         remove[i]->removed_mono_ns = removed_mono_ns;
         remove[i]->removed_wall_ns = wall_ns;
+        if (add_count > 0 && remove[i]->publication == PART_PUBLISHED) /* a merge */
+            add[0]->publication = PART_PUBLISHED;
     }
     mutex_unlock(&t->lock);
 }
@@ -536,6 +545,11 @@ void table_get_stats(struct table *t, struct table_stats *stats)
     mutex_lock(&t->lock);
     struct part_set *set = part_set_ref(t->current);
     stats->parts_old = t->old_count;
+    stats->delta_version = t->publication.version;
+    stats->delta_stopped = t->publication.stopped;
+    stats->parts_unpublished = 0;
+    for (size_t i = 0; i < set->count; i++)
+        stats->parts_unpublished += set->parts[i]->publication == PART_UNPUBLISHED;
     mutex_unlock(&t->lock);
     stats->rows = set->rows;
     stats->bytes = set->bytes;

@@ -31,7 +31,8 @@ struct table_member {
     struct str token;       /* explicit token; empty without */
     struct hash128 content; /* hash of its values, where content_known */
     bool content_known;
-    bool differs; /* it would not give these rows a second time: a default like now() was taken */
+    uint64_t spool_sequence; /* as the spool numbers it; 0: not spooled */
+    bool differs;            /* it would not give these rows a second time: a default like now() was taken */
     /* set by table_insert */
     bool duplicate; /* known identity: its rows were dropped, which is success */
     bool failed;    /* err says why; none of its rows was stored */
@@ -91,6 +92,9 @@ void table_merges_free(struct table_merge_info *merges, size_t count);
 
 struct table_stats {
     uint64_t rows, bytes, parts_active, parts_old, parts_partition_max, tokens;
+    int64_t delta_version; /* -1: nothing is published */
+    uint64_t parts_unpublished;
+    bool delta_stopped; /* its log is not ours, or damaged */
 };
 void table_get_stats(struct table *table, struct table_stats *stats);
 #endif

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "storage/table_impl.h"
 
-enum { MERGE_MEMORY_MAX = 512 * 1024 * 1024, OPTIMIZE_PARTS_MAX = 100 };
+enum { OPTIMIZE_PARTS_MAX = 100 };
 #define LOOK_AGAIN_NS (1 * NS_PER_S)
 #define CLEAN_AGAIN_NS (5 * NS_PER_S)
 #define BACKOFF_MAX_NS (300 * NS_PER_S)
@@ -34,7 +34,14 @@ static uint64_t age_ms(const struct part *part, int64_t now_wall_ns)
     return now_wall_ns > part->created_wall_ns ? (uint64_t)(now_wall_ns - part->created_wall_ns) / NS_PER_MS : 0;
 }
 
-static struct merge_candidate *candidates_of(struct table *t, struct str partition_id)
+/* Parts that the Delta log names are not merged with others by themselves: a merge that only moves published rows can
+ * be told from one that brings new ones. */
+static bool is_border(const struct part *before, const struct part *part, bool all)
+{
+    return strcmp(part->partition.id, before->partition.id) != 0 || (!all && part->publication != before->publication);
+}
+
+static struct merge_candidate *candidates_of(struct table *t, struct str partition_id, bool all)
 {
     const struct part_set *set = t->current;
     uint64_t barrier = table_barrier(t);
@@ -43,7 +50,7 @@ static struct merge_candidate *candidates_of(struct table *t, struct str partiti
     uint32_t partition = 0;
     for (size_t i = 0; i < set->count; i++) {
         const struct part *part = set->parts[i];
-        if (i > 0 && strcmp(part->partition.id, set->parts[i - 1]->partition.id) != 0)
+        if (i > 0 && is_border(set->parts[i - 1], part, all))
             partition++;
         bool other = partition_id.len > 0 && !str_is(partition_id, part->partition.id);
         list[i] = (struct merge_candidate){ .partition = partition,
@@ -65,7 +72,7 @@ static struct merge_limits limits_of(struct table *t, const struct table_def *de
     struct err err = { 0 };
     struct merge_limits limits = { .parts_max = MAX(all ? OPTIMIZE_PARTS_MAX : s->max_parts_to_merge_at_once, 2),
                                    .bytes_max = all ? UINT64_MAX : s->max_bytes_to_merge_at_max_space_in_pool,
-                                   .memory_max = MERGE_MEMORY_MAX,
+                                   .memory_max = t->env->merge_memory,
                                    .force_age_s = s->min_age_to_force_merge_seconds,
                                    .parts_throw = s->parts_to_throw_insert };
     if (fs_free_bytes(t->env->fs, t->dir, &free_bytes, &err)) /* the disk has to hold both */
@@ -107,8 +114,9 @@ static bool pick_untouched(const struct table *t, const struct merge_candidate *
     return false;
 }
 
-/* A part with rows over their time, written before `before`: then it is a merge of its own. */
-static bool pick_expired(const struct table *t, const struct merge_candidate *list, int64_t before_wall_ns,
+/* A part with rows over their time, written before `before`: then it is a merge of its own. One whose rows are all over
+ * is left to the cleaning, unless all are to be merged. */
+static bool pick_expired(const struct table *t, const struct merge_candidate *list, bool all, int64_t before_wall_ns,
                          struct merge_range *range)
 {
     const struct table_def *def = t->def;
@@ -116,8 +124,10 @@ static bool pick_expired(const struct table *t, const struct merge_candidate *li
         return false;
     for (size_t i = 0; i < t->current->count; i++) {
         const struct part *part = t->current->parts[i];
-        if (list[i].busy || part->created_wall_ns >= before_wall_ns ||
-            ttl_of_part(def->ttl, part, clock_wall_ns(t->env->clock)) == TTL_LIVE)
+        if (list[i].busy || part->created_wall_ns >= before_wall_ns)
+            continue;
+        enum ttl_state state = ttl_of_part(def->ttl, part, clock_wall_ns(t->env->clock));
+        if (state == TTL_LIVE || (state == TTL_ALL && !all))
             continue;
         *range = (struct merge_range){ .from = i, .count = 1 };
         return true;
@@ -143,10 +153,10 @@ static bool choose(struct table *t, struct str partition_id, bool all, int64_t b
     uint64_t began = clock_mono_ns(t->env->clock), random = rng_next(t->env->rng);
     mutex_lock(&t->lock);
     choice->def = t->def; /* now: no part can be of a newer schema */
-    struct merge_candidate *list = candidates_of(t, partition_id);
+    struct merge_candidate *list = candidates_of(t, partition_id, all);
     bool found = all ? merge_pick_any(list, t->current->count, &limits, &range) || pick_untouched(t, list, &range)
                      : merge_pick(list, t->current->count, &limits, &range);
-    choice->for_ttl = !found && pick_expired(t, list, before_wall_ns, &range);
+    choice->for_ttl = !found && pick_expired(t, list, all, before_wall_ns, &range);
     found = found || choice->for_ttl;
     if (found) {
         choice->count = range.count;
@@ -281,6 +291,15 @@ static bool publish_merge(struct table *t, struct choice *choice, struct part_wr
     return ok;
 }
 
+/* The next scrub tells which of them is damaged. */
+static void suspect_sources(struct table *t, const struct choice *choice)
+{
+    mutex_lock(&t->lock);
+    for (size_t i = 0; i < choice->count; i++)
+        choice->sources[i]->is_suspect = true;
+    mutex_unlock(&t->lock);
+}
+
 static bool merge_chosen(struct table *t, struct choice *choice, struct err *err)
 {
     struct part_writer *writer = NULL;
@@ -294,7 +313,10 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
                              .dir = strbuf_cstr(&dir),
                              .sources = choice->sources,
                              .sources_count = choice->count,
+                             .memory = t->env->merge_memory,
                              .wall_ns = clock_wall_ns(t->env->clock),
+                             .spool_id = __atomic_load_n(&t->env->spool_id, __ATOMIC_RELAXED),
+                             .spool_floor = __atomic_load_n(&t->env->spool_floor, __ATOMIC_RELAXED),
                              .ttl = choice->ttl,
                              .cancel_a = &t->env->cancel,
                              .cancel_b = &t->merge_cancel,
@@ -308,6 +330,8 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
     part_unref(part);
     part_writer_free(writer);
     strbuf_fini(&dir);
+    if (!ok && (err->code == ERR_CORRUPTED_DATA || err->code == ERR_CHECKSUM_DOESNT_MATCH))
+        suspect_sources(t, choice);
     choice_fini(t, choice, unmark);
     struct str outcome = ok ? STR("ok") : err->code == ERR_ABORTED ? STR("cancelled") : STR("failed");
     metric_series_add(metric_series1(METRIC_MERGES, outcome), 1);
@@ -410,10 +434,10 @@ bool table_optimize(struct table *t, struct str partition_id, bool final, struct
 
 /* ---- removal ---- */
 
-static bool is_removable(const struct table *t, const struct part *part, uint64_t now_ns)
+static bool is_removable(const struct table *t, const struct part *part, uint64_t now_ns, int64_t now_ms)
 {
     uint64_t lifetime_s = t->def->settings.old_parts_lifetime_s;
-    if (__atomic_load_n(&part->refs, __ATOMIC_ACQUIRE) > 1)
+    if (__atomic_load_n(&part->refs, __ATOMIC_ACQUIRE) > 1 || table_publication_keeps(t, part, now_ms))
         return false;
     if (part->removed_mono_ns == TABLE_PARTS_CUT_NS)
         return true;
@@ -440,10 +464,11 @@ static void forget_files(struct table *t)
 static size_t take_removable(struct table *t, uint64_t now_ns, struct part ***parts)
 {
     size_t taken = 0, kept = 0;
+    int64_t now_ms = clock_wall_ns(t->env->clock) / (int64_t)NS_PER_MS;
     mutex_lock(&t->lock);
     *parts = mem_alloc(t->old_count * sizeof **parts);
     for (size_t i = 0; i < t->old_count; i++) {
-        if (is_removable(t, t->old[i], now_ns))
+        if (is_removable(t, t->old[i], now_ns, now_ms))
             (*parts)[taken++] = t->old[i];
         else
             t->old[kept++] = t->old[i];

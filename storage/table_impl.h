@@ -9,6 +9,7 @@
 #include "base/metric.h"
 #include "base/strbuf.h"
 #include "base/sync.h"
+#include "storage/delta_log.h"
 #include "storage/merge.h"
 #include "storage/part_log.h"
 #include "storage/part_write.h"
@@ -25,10 +26,27 @@ struct table_env {
     struct clock *clock;
     struct rng *rng;
     char *damaged_dir;
-    uint64_t damaged; /* atomic: files set aside */
+    uint64_t spool_id, spool_floor; /* atomic: store_set_spool */
+    uint64_t damaged;               /* atomic: files set aside */
     struct part_log *part_log;
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
+    uint64_t merge_memory;
+};
+
+/* What publication to the Delta log keeps. Only one thread publishes; what others look at is guarded by the table's
+ * lock. */
+struct publication {
+    struct delta_log *log; /* NULL: to be opened */
+    bool doubtful;         /* the last commit may have failed half-way */
+    unsigned failures;
+    uint64_t due_mono_ns;
+    /* guarded by lock */
+    bool known, stopped; /* the parts' marks hold; for good, see why */
+    uint64_t changes;    /* of parts and definitions, ever */
+    uint64_t changes_published;
+    int64_t version;
+    struct err why;
 };
 
 /* Block numbers of a commit that is not decided. Merges stay below the lowest. */
@@ -84,6 +102,8 @@ struct table {
     bool nothing_to_merge;  /* in the current set no merge was worth it ... */
     uint64_t look_again_ns; /* ... and will not be before this */
 
+    struct publication publication;
+
     struct tokens *tokens;
     /* tokens.log, by whoever holds log_busy */
     struct hash128 *flushes; /* complete flushes of several parts, not yet in the log; guarded by lock */
@@ -94,7 +114,8 @@ struct table {
     bool log_broken; /* the file's end is not to be trusted: it is written anew */
 };
 
-enum { TABLE_PARTS_CUT_NS = 1 }; /* removed_mono_ns of a part that was cut off: its tokens are forgotten */
+enum { LOG_BYTES_MAX = 256 * 1024 * 1024 }; /* of a tokens.log that is read */
+enum { TABLE_PARTS_CUT_NS = 1 };            /* removed_mono_ns of a part that was cut off: its tokens are forgotten */
 
 /* ---- opening, in table.c and table_recover.c ---- */
 /* Recovers what is in dir, which holds _sluice/table.sql; def is taken over, also on failure. */
@@ -168,6 +189,20 @@ must_use bool table_remove_claimed(struct table *table, struct part *const *part
 void table_remove_useless(struct table *table); /* expired whole, or without a row */
 /* For system.part_log, the metrics and the log. */
 void table_note_removal(struct table *table, const struct part *part, enum part_reason reason);
+
+/* ---- checks of parts, in table_scrub.c ---- */
+/* The active part whose check is the longest ago, referenced, and when that was, plus 1: 0 for one that is suspect, 1
+ * where it was not since the start. NULL: there is none. */
+struct part *table_scrub_next(struct table *table, uint64_t *due_ns);
+/* Reads the part whole; sets it aside where it does not check. False: it does not. */
+bool table_scrub_part(struct table *table, struct part *part, uint64_t now_ns);
+
+/* ---- publication, in table_publish.c ---- */
+/* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */
+uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
+/* Whether the log still needs the file of an old part; needs lock. */
+bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
+
 /* ---- parts beside the table, in table_detach.c ---- */
 struct part_choice {
     struct str name; /* of a partition, by value or id, or of one part, as system.parts has it */

@@ -11,6 +11,7 @@
 
 #include "base/crash_points.h"
 #include "base/log.h"
+#include "storage/delta_schema.h"
 #include "storage/table_impl.h"
 
 #define NO_PIECE SIZE_MAX
@@ -26,12 +27,14 @@ struct piece { /* what goes to one partition */
     struct part *part;
     struct part_token *tokens;
     size_t tokens_count;
+    struct ranges spooled;
 };
 
 static void piece_fini(struct piece *piece)
 {
     free(piece->rows);
     free(piece->tokens);
+    ranges_fini(&piece->spooled);
     if (piece->is_made)
         block_fini(&piece->made);
     part_writer_free(piece->writer);
@@ -248,27 +251,39 @@ static void make_pieces(struct flush *f)
     free(kept);
 }
 
-/* Each part's footer remembers the identities of the members that have rows in it. */
-static void give_tokens(struct flush *f)
+static void give_token(struct piece *piece, const struct token_claim *claim, int64_t wall_ns)
+{
+    piece->tokens = mem_realloc(piece->tokens, (piece->tokens_count + 1) * sizeof *piece->tokens);
+    piece->tokens[piece->tokens_count++] =
+        (struct part_token){ .identity = claim->identity, .wall_ns = wall_ns, .kind = claim->kind };
+}
+
+/* Each part's footer remembers the identities of the members that have rows in it, and their places in the spool. */
+static void give_identities(struct flush *f)
 {
     size_t *piece_of = mem_alloc(f->keys_count * sizeof *piece_of);
     size_t *seen = mem_zalloc(f->keys_count * sizeof *seen);
+    size_t c = 0;
     for (size_t i = 0; i < f->keys_count; i++)
         piece_of[i] = NO_PIECE;
     for (size_t i = 0; i < f->pieces_count; i++)
         piece_of[f->pieces[i].key - f->keys] = i;
-    for (size_t c = 0; c < f->claims_count; c++) {
-        const struct table_member *member = &f->members[f->claim_members[c]];
-        for (size_t row = member->row_first; row < member->row_first + member->rows && !f->claims[c].known; row++) {
+    for (size_t i = 0; i < f->members_count; i++) {
+        const struct table_member *member = &f->members[i];
+        while (c < f->claims_count && f->claim_members[c] < i)
+            c++;
+        bool claims = c < f->claims_count && f->claim_members[c] == i;
+        size_t rows = member->failed || member->duplicate ? 0 : member->rows;
+        for (size_t row = member->row_first; row < member->row_first + rows; row++) {
             size_t key = f->partition_of[row];
-            if (seen[key] == c + 1 || piece_of[key] == NO_PIECE)
+            if (seen[key] == i + 1 || piece_of[key] == NO_PIECE)
                 continue;
-            seen[key] = c + 1;
+            seen[key] = i + 1;
             struct piece *piece = &f->pieces[piece_of[key]];
-            piece->tokens = mem_realloc(piece->tokens, (piece->tokens_count + 1) * sizeof *piece->tokens);
-            piece->tokens[piece->tokens_count++] = (struct part_token){ .identity = f->claims[c].identity,
-                                                                        .wall_ns = f->wall_ns,
-                                                                        .kind = f->claims[c].kind };
+            if (claims)
+                give_token(piece, &f->claims[c], f->wall_ns);
+            if (member->spool_sequence != 0)
+                ranges_add(&piece->spooled, member->spool_sequence, member->spool_sequence);
         }
     }
     free(piece_of);
@@ -287,12 +302,14 @@ static void make_meta(const struct flush *f, size_t index, const struct part_nam
                                 .flush_id = f->flush_id,
                                 .flush_index = (unsigned)index,
                                 .flush_count = (unsigned)f->pieces_count,
-                                .tokens_count = piece->tokens_count };
+                                .tokens_count = piece->tokens_count,
+                                .spool_id = __atomic_load_n(&f->table->env->spool_id, __ATOMIC_RELAXED) };
     memcpy(meta->table_uuid, f->def->uuid, sizeof meta->table_uuid);
     must(partition_key_copy(&meta->partition, piece->key));
     meta->tokens = mem_alloc(piece->tokens_count * sizeof *meta->tokens);
     if (piece->tokens_count > 0)
         memcpy(meta->tokens, piece->tokens, piece->tokens_count * sizeof *meta->tokens);
+    ranges_join(&meta->spooled, &piece->spooled);
 }
 
 static bool write_once(struct flush *f, size_t index, const struct block *block, struct err *err)
@@ -303,6 +320,7 @@ static bool write_once(struct flush *f, size_t index, const struct block *block,
     struct part_name name = { .first = number, .last = number, .random = rng_next(env->rng) };
     struct parquet_options options = { .profile = f->def->settings.profile,
                                        .codec = f->def->settings.codec,
+                                       .text_is_bytes = delta_text_is_binary(&f->def->settings),
                                        .sort_columns = f->def->order_stored,
                                        .sort_columns_count = f->def->order_columns_count };
     struct part_meta meta;
@@ -477,7 +495,7 @@ static bool store_rows(struct flush *f, struct err *err)
         return true;
     f->wall_ns = clock_wall_ns(t->env->clock);
     f->flush_id = (struct hash128){ rng_next(t->env->rng), rng_next(t->env->rng) };
-    give_tokens(f);
+    give_identities(f);
     f->flight = table_take_blocks(t, f->pieces_count);
     for (size_t i = 0; i < f->pieces_count; i++)
         if (!write_piece(f, i, err))

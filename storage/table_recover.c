@@ -16,8 +16,6 @@
 #include "base/map.h"
 #include "storage/table_impl.h"
 
-enum { LOG_BYTES_MAX = 256 * 1024 * 1024 };
-
 enum fate { FATE_ACTIVE, FATE_COVERED, FATE_CUT, FATE_INCOMPLETE };
 
 struct found {
@@ -405,6 +403,12 @@ static void mark_incomplete(struct recovery *r)
 
 /* ---- 4: what is kept in memory, and the log ---- */
 
+/* What was cut may still be named in the Delta log, which nobody has read yet. */
+static bool stays_cut(const struct table *t, enum fate fate)
+{
+    return fate == FATE_CUT && t->def->settings.publish;
+}
+
 static void adopt_parts(struct recovery *r)
 {
     struct table *t = r->table;
@@ -418,8 +422,8 @@ static void adopt_parts(struct recovery *r)
         enum fate fate = r->parts[i].fate;
         if (fate == FATE_ACTIVE)
             active[count++] = part_ref(part);
-        if (fate == FATE_COVERED) {
-            part->removed_mono_ns = now;
+        if (fate == FATE_COVERED || stays_cut(t, fate)) {
+            part->removed_mono_ns = fate == FATE_CUT ? TABLE_PARTS_CUT_NS : now;
             part->removed_wall_ns = clock_wall_ns(t->env->clock);
             t->old[t->old_count++] = part_ref(part);
         }
@@ -466,7 +470,8 @@ static bool remove_dead(struct recovery *r, struct err *err)
 {
     size_t incomplete = 0, cut = 0;
     for (size_t i = 0; i < r->parts_count; i++) {
-        if (r->parts[i].fate != FATE_CUT && r->parts[i].fate != FATE_INCOMPLETE)
+        if ((r->parts[i].fate != FATE_CUT && r->parts[i].fate != FATE_INCOMPLETE) ||
+            stays_cut(r->table, r->parts[i].fate))
             continue;
         incomplete += r->parts[i].fate == FATE_INCOMPLETE;
         cut += r->parts[i].fate == FATE_CUT;

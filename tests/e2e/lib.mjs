@@ -36,13 +36,21 @@ async function until(ready, why, seconds = 120) {
 }
 export { until }
 
+// A library that slows syncs down and moves the clock, or null where a sanitizer has to come first (tests/support/faults.c).
+const faultsFile = path.resolve(bin, '../tests/libfaults.so')
+const sanitized = fs.readFileSync(path.join(bin, 'sluiced')).includes('__asan_init')
+export const faults = !sanitized && fs.existsSync(faultsFile) ? faultsFile : null
+export { sanitized }
+
 export class Daemon {
-  static async start({ dir, args = [], env = {} } = {}) {
+  // under: a program and its first arguments, which runs the daemon.
+  static async start({ dir, args = [], env = {}, under = [] } = {}) {
     const d = new Daemon()
     d.own = !dir
     d.dir = dir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-e2e-'))
     d.args = args
     d.env = env
+    d.under = under
     await d.launch()
     return d
   }
@@ -52,7 +60,8 @@ export class Daemon {
     fs.rmSync(ports, { force: true })
     this.log = ''
     this.exited = null
-    this.child = spawn(path.join(bin, 'sluiced'), ['--data-dir', path.join(this.dir, 'data'), '--listen', '127.0.0.1:0',
+    const [program, ...first] = [...this.under, path.join(bin, 'sluiced')]
+    this.child = spawn(program, [...first, '--data-dir', path.join(this.dir, 'data'), '--listen', '127.0.0.1:0',
       '--admin-listen', '127.0.0.1:0', '--port-file', ports, ...this.args],
     { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...this.env } })
     this.child.stderr.on('data', (data) => { this.log = (this.log + data).slice(-200000) })

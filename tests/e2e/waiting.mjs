@@ -45,8 +45,12 @@ await test(d, {
     equal(Number(await d.sql('SELECT count() FROM t WHERE id = 2000000')), 0, 'rows before')
     await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE t')
     equal(Number(await d.sql('SELECT count() FROM t WHERE id = 2000000')), 1, 'rows after')
-    const [[status]] = await d.rows(`SELECT status FROM system.asynchronous_insert_log WHERE flush_query_id = '${a.headers['x-sluice-batch']}'`)
-    equal(status, 'Ok', 'the fate of the batch')
+    const fate = (answer) => d.rows(`SELECT status, outcome, code, dead_letter FROM system.asynchronous_insert_log WHERE flush_query_id = '${answer.headers['x-sluice-batch']}'`)
+    equal(await fate(a), [['Ok', 'stored', 0, false]], 'the fate of the batch')
+    const b = await d.insert('t', '{"id":"x"}', { ...slow, wait_for_async_insert_timeout: 1 })
+    equal(b.status, 408, b.text)
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE t')
+    equal(await fate(b), [['ParsingError', 'refused', 27, true]], 'the fate of one that is refused later')
   },
   'more connections than the limit get 503, the admin port answers': async () => {
     const small = await Daemon.start({ args: ['--set', 'http.connections=64', '--set', 'http.threads=1'] })

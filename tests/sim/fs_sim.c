@@ -32,6 +32,7 @@ struct inode {
     struct strbuf bytes;       /* file: what calls see */
     struct strbuf synced;      /* file: what a crash surely leaves */
     size_t kept_len;           /* file: bytes that were never cut off since the last sync */
+    uint64_t reserved;         /* file: room it has at least */
     size_t lost_from, lost_to; /* file: a failed sync dropped these; the disk has zeros there */
     const struct fs_file *lock;
     int64_t mtime_ns;
@@ -382,7 +383,7 @@ static bool sim_read_at(struct fs *fs, struct fs_file *file, uint64_t offset, vo
 
 static uint64_t bytes_below(const struct inode *inode)
 {
-    uint64_t bytes = inode->bytes.len;
+    uint64_t bytes = MAX((uint64_t)inode->bytes.len, inode->reserved);
     for (size_t i = 0; i < inode->now.count; i++)
         bytes += bytes_below(inode->now.items[i].inode);
     return bytes;
@@ -410,10 +411,25 @@ static bool sim_append(struct fs *fs, struct fs_file *file, struct str bytes, st
         add_bytes(sim, file->inode, str_sub(bytes, 0, (size_t)rng_below(&sim->short_writes.rng, bytes.len + 1)));
     ok = ok && file_usable(sim, file, true, err);
     if (ok) {
-        uint64_t room = free_bytes(sim);
+        uint64_t own = file->inode->reserved - MIN(file->inode->reserved, (uint64_t)file->inode->bytes.len);
+        uint64_t room = own + free_bytes(sim);
         add_bytes(sim, file->inode, str_sub(bytes, 0, (size_t)MIN((uint64_t)bytes.len, room)));
         if (bytes.len > room)
             ok = err_set(err, ERR_NOT_ENOUGH_SPACE, "write %s: No space left on device", file->path);
+    }
+    return end(sim, ok);
+}
+
+static bool sim_reserve(struct fs *fs, struct fs_file *file, uint64_t bytes, struct err *err)
+{
+    struct fs_sim *sim = sim_of(fs);
+    bool ok = begin(sim, "take room for", file->path, err) && file_usable(sim, file, true, err);
+    if (ok) {
+        uint64_t has = MAX((uint64_t)file->inode->bytes.len, file->inode->reserved);
+        if (bytes > has && bytes - has > free_bytes(sim))
+            ok = err_set(err, ERR_NOT_ENOUGH_SPACE, "take room for %s: No space left on device", file->path);
+        else
+            file->inode->reserved = MAX(bytes, has);
     }
     return end(sim, ok);
 }
@@ -645,6 +661,7 @@ struct fs *fs_sim_new(void)
         .append_to = sim_append_to,
         .read_at = sim_read_at,
         .append = sim_append,
+        .reserve = sim_reserve,
         .truncate = sim_truncate,
         .sync = sim_sync,
         .size = sim_size,

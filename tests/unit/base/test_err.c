@@ -91,7 +91,7 @@ static void statuses_are_the_engines(void **state)
         { 413, { 229 } },
         { 415, { 779 } },
         { 501, { 48 } },
-        { 503, { 76, 209, 439, 202, 241, 243, 252 } },
+        { 503, { 74, 75, 76, 209, 439, 202, 241, 243, 252 } },
     };
     (void)state;
     for (int code = 1; code < 1100; code++) {

@@ -175,6 +175,36 @@ static void volatile_settings_do_not_matter(void **state)
             fail_msg("%s", do_not[i]);
 }
 
+static void a_shape_is_read_back_from_its_key(void **state)
+{
+    static const struct str ab[] = { { "a", 1 }, { "b c", 3 } };
+    static const struct shape_setting settings[] = { { { "input_format_skip_unknown_fields", 32 }, { "0", 1 } },
+                                                     { { "parts_to_throw_insert", 21 }, { "7", 1 } } };
+    struct shape_spec spec = plain_spec("t", "u");
+    struct shape *back = NULL;
+    struct err err = { 0 };
+    (void)state;
+    spec.columns = ab;
+    spec.columns_count = 2;
+    spec.settings = settings;
+    spec.settings_count = 2;
+    spec.spooled = true;
+    spec.limits.inserts_max = UINT64_MAX;
+    spec.storing = (struct shape_storing){
+        .keep_all_rows = true, .partitions_given = true, .partitions_max = 3, .parts_to_delay = 5, .parts_to_throw = 7
+    };
+    struct shape *shape = make_shape(&spec);
+    if (!shape_parse(shape->key, &back, &err))
+        fail_msg("%s", err.text);
+    assert_true(str_eq(back->key, shape->key) && str_eq(back->query, shape->query) && back->spooled);
+    assert_memory_equal(&back->storing, &shape->storing, sizeof back->storing);
+    assert_int_equal(back->format_settings.input_format_skip_unknown_fields, false);
+    for (size_t len = 0; len < shape->key.len; len++)
+        assert_false(shape_parse(str_make(shape->key.data, len), &(struct shape *){ NULL }, &err));
+    shape_unref(back);
+    shape_unref(shape);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +214,7 @@ int main(void)
         cmocka_unit_test(the_statement_is_printed_in_one_way),
         cmocka_unit_test(a_shape_outlives_what_it_was_made_from),
         cmocka_unit_test(volatile_settings_do_not_matter),
+        cmocka_unit_test(a_shape_is_read_back_from_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

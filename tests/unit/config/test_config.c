@@ -190,7 +190,10 @@ static void the_shipped_file_is_the_table(void **state)
     config_default_file(&made);
     if (!fs_read_file(fs_posix(), "config/sluice.yaml", 1 << 20, &shipped, &err))
         fail_msg("%s", err.text);
-    assert_true(str_eq(strbuf_view(&made), strbuf_view(&shipped)));
+    if (!str_eq(strbuf_view(&made), strbuf_view(&shipped))) {
+        fprintf(stderr, "%s", strbuf_cstr(&made));
+        fail_msg("config/sluice.yaml has to be what stands on stderr");
+    }
     /* And with every comment sign taken off a setting it still loads. */
     struct strbuf live = { 0 };
     struct str rest = strbuf_view(&made), line;

@@ -2,7 +2,11 @@
 #include "support/cmocka_all.h"
 
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include "base/must.h"
 #include "base/sync.h"
 #include "gateway/loop.h"
 
@@ -54,7 +58,7 @@ static void a_step_that_has_more_to_do_comes_again_at_once(void **state)
     struct counter counter;
     (void)state;
     counter_init(&counter, 0);
-    struct loop *loop = loop_start("flush", 2, clock_real(), step, &counter);
+    struct loop *loop = loop_start("flush", 2, LOOP_EQUAL, clock_real(), step, &counter);
     assert_true(reaches(&counter, 1000));
     loop_free(loop);
     counter_fini(&counter);
@@ -65,7 +69,7 @@ static void a_step_without_work_sleeps_until_woken(void **state)
     struct counter counter;
     (void)state;
     counter_init(&counter, UINT64_MAX);
-    struct loop *loop = loop_start("flush", 1, clock_real(), step, &counter);
+    struct loop *loop = loop_start("flush", 1, LOOP_EQUAL, clock_real(), step, &counter);
     for (uint64_t i = 1; i <= 100; i++) {
         assert_true(reaches(&counter, i));
         assert_true(counter.steps == i); /* nobody else steps */
@@ -80,12 +84,41 @@ static void a_step_without_work_sleeps_until_woken(void **state)
     counter_fini(&counter);
 }
 
+static uint64_t note_priority(void *context, uint64_t now_ns)
+{
+    struct counter *counter = context;
+    (void)now_ns;
+    int priority = getpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid));
+    mutex_lock(&counter->lock);
+    counter->next_ns = (uint64_t)priority;
+    counter->steps++;
+    cond_broadcast(&counter->changed);
+    mutex_unlock(&counter->lock);
+    return UINT64_MAX;
+}
+
+static void background_work_yields(void **state)
+{
+    struct counter counter;
+    (void)state;
+    int own = getpriority(PRIO_PROCESS, 0);
+    for (enum loop_rank rank = LOOP_EQUAL; rank <= LOOP_YIELDING; rank++) {
+        counter_init(&counter, 0);
+        struct loop *loop = loop_start("merge", 1, rank, clock_real(), note_priority, &counter);
+        assert_true(reaches(&counter, 1));
+        assert_int_equal(counter.next_ns, rank == LOOP_EQUAL ? own : MAX(own, 10));
+        loop_free(loop);
+        counter_fini(&counter);
+    }
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), own); /* no other thread is changed */
+}
+
 static void no_threads_and_no_loop_are_fine(void **state)
 {
     struct counter counter;
     (void)state;
     counter_init(&counter, 0);
-    struct loop *loop = loop_start("merge", 0, clock_real(), step, &counter);
+    struct loop *loop = loop_start("merge", 0, LOOP_EQUAL, clock_real(), step, &counter);
     loop_wake(loop);
     loop_free(loop);
     assert_true(counter.steps == 0);
@@ -99,6 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_that_has_more_to_do_comes_again_at_once),
         cmocka_unit_test(a_step_without_work_sleeps_until_woken),
+        cmocka_unit_test(background_work_yields),
         cmocka_unit_test(no_threads_and_no_loop_are_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

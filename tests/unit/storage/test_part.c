@@ -63,7 +63,10 @@ static struct part_meta sample(void)
                               .flush_id = { 6, 7 },
                               .flush_index = 2,
                               .flush_count = 3,
-                              .tokens_count = 2 };
+                              .tokens_count = 2,
+                              .spool_id = 0xfedcba9876543210 };
+    ranges_add(&meta.spooled, 5, 9);
+    ranges_add(&meta.spooled, 20, 20);
     meta.partition = (struct partition_key){ .id = "id",
                                              .text = mem_strdup("quote\" \\ \n tab\t \xff"),
                                              .dir = mem_strdup("a=b%20c") };
@@ -81,7 +84,8 @@ static void metadata_reads_back(void **state)
     struct err err = { 0 };
     part_meta_print(&meta, &text);
     if (!part_meta_parse(guarded_str(strbuf_view(&text.part)), guarded_str(strbuf_view(&text.flush)),
-                         guarded_str(strbuf_view(&text.tokens)), guarded_str(strbuf_view(&text.contents)), &back, &err))
+                         guarded_str(strbuf_view(&text.tokens)), guarded_str(strbuf_view(&text.contents)),
+                         guarded_str(strbuf_view(&text.spool)), &back, &err))
         fail_msg("%s: %s", err.text, strbuf_cstr(&text.part));
     assert_string_equal(back.partition.text, meta.partition.text);
     assert_string_equal(back.partition.dir, meta.partition.dir);
@@ -92,10 +96,15 @@ static void metadata_reads_back(void **state)
     assert_int_equal(back.tokens_count, 2);
     assert_int_equal(back.tokens[1].kind, DEDUP_CONTENT);
     assert_int_equal(back.tokens[1].identity.hi, 13);
+    assert_true(back.spool_id == meta.spool_id && back.spooled.count == 2);
+    assert_memory_equal(back.spooled.items, meta.spooled.items, 2 * sizeof(struct range));
     part_meta_fini(&back);
     for (size_t len = 0; len < text.part.len; len++) /* no prefix passes for the whole */
-        assert_false(
-            part_meta_parse(guarded_str(str_make(text.part.data, len)), STR_EMPTY, STR_EMPTY, STR_EMPTY, &back, &err));
+        assert_false(part_meta_parse(guarded_str(str_make(text.part.data, len)), STR_EMPTY, STR_EMPTY, STR_EMPTY,
+                                     STR_EMPTY, &back, &err));
+    for (size_t len = 1; len < text.spool.len; len++)
+        assert_false(part_meta_parse(guarded_str(strbuf_view(&text.part)), STR_EMPTY, STR_EMPTY, STR_EMPTY,
+                                     guarded_str(str_make(text.spool.data, len)), &back, &err));
     part_meta_text_fini(&text);
     part_meta_fini(&meta);
 }
