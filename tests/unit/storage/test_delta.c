@@ -794,6 +794,9 @@ static void an_alter_cannot_make_published_files_wrong(void **state)
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING invalid_utf8 = 'keep'"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING profile = 'native'"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t ADD COLUMN K UInt8"), ERR_BAD_ARGUMENTS);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t ADD COLUMN x UInt8"), ERR_OK);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t DROP COLUMN x"), ERR_NOT_IMPLEMENTED);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t RENAME COLUMN x TO y"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING invalid_utf8 = 'reject', publish_interval = 5"), ERR_OK);
 }
 
