@@ -94,7 +94,12 @@ static void meet_sequence(struct scan *scan, const struct spool_record *record)
         segment->first = record->sequence;
     scan->first_known = true;
     uint64_t expected = segment->first + segment->count;
-    if (scan->holes_count > 0 && scan->holes[scan->holes_count - 1].commit == 0) {
+    bool after_hole = scan->holes_count > 0 && scan->holes[scan->holes_count - 1].commit == 0;
+    if (record->sequence > expected && !after_hole) { /* bytes are gone */
+        note_hole(scan, record->offset, 0);
+        after_hole = true;
+    }
+    if (after_hole) {
         struct hole *hole = &scan->holes[scan->holes_count - 1];
         hole->commit = record->commit;
         hole->missing_first = expected;

@@ -199,3 +199,8 @@ uint64_t cityhash64_v102(struct str bytes)
         roll(&t, s);
     return fold(fold(t.v.first, t.w.first) + shift_mix(t.y) * k1 + t.z, fold(t.v.second, t.w.second) + t.x);
 }
+
+uint64_t cityhash_combine(uint64_t a, uint64_t b)
+{
+    return fold(a, b);
+}

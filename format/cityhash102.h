@@ -8,4 +8,5 @@
 
 struct hash128 cityhash128_v102(struct str bytes);
 uint64_t cityhash64_v102(struct str bytes);
+uint64_t cityhash_combine(uint64_t a, uint64_t b); /* its Hash128to64() */
 #endif

@@ -15,7 +15,7 @@
 #include "format/text_number.h"
 #include "format/text_value.h"
 #include "format/timezone.h"
-#include "format/values_expr.h"
+#include "format/value.h"
 
 enum { CELL_BYTES_MAX = 32, ARENA_BYTES = 1024, ARENA_BYTES_MAX = 1 << 20, DAY_SECONDS = 86400 };
 
@@ -64,25 +64,10 @@ static void cast_integer(const struct column *src, size_t row, struct column *ds
     column_push_fixed(dst, cell);
 }
 
-static double number_of_float(const struct column *src, size_t row)
-{
-    float narrow;
-    double wide;
-    const void *cell = column_cell(src, row);
-    if (src->type->kind == TYPE_BFLOAT16)
-        return (double)bfloat_load(cell);
-    if (src->type->kind == TYPE_FLOAT32) {
-        memcpy(&narrow, cell, sizeof narrow);
-        return (double)narrow;
-    }
-    memcpy(&wide, cell, sizeof wide);
-    return wide;
-}
-
 static void cast_float(const struct column *src, size_t row, struct column *dst)
 {
     uint8_t cell[CELL_BYTES_MAX];
-    number_store_float(dst->type->kind, number_of_float(src, row), cell);
+    number_store_float(dst->type->kind, value_load(src, row).d, cell);
     column_push_fixed(dst, cell);
 }
 
@@ -218,59 +203,59 @@ static bool cast_time(struct cast *cast, const struct column *src, size_t row, s
 
 static bool is_compound(const struct type *type)
 {
-    return type->children_count > 0;
+    return type->children_count > 0 || type->kind == TYPE_TUPLE; /* of no elements too */
 }
 
+/* Most types are made by a function that has no use for a list. */
 static bool refuse(struct cast *cast, const struct type *from, const struct type *to)
 {
-    return text_fail(cast->r, ERR_TYPE_MISMATCH, "Cannot convert " STR_FMT " to " STR_FMT,
-                     STR_ARG(str_sub(from->text, 0, 64)), STR_ARG(str_sub(to->text, 0, 64)));
+    bool by_function = !is_compound(to) && to->kind != TYPE_DECIMAL && to->kind != TYPE_DATETIME64 &&
+                       to->enums_count == 0 && to->kind != TYPE_NOTHING && !cast->rules.by_name;
+    return text_fail(cast->r, is_compound(from) && by_function ? ERR_ILLEGAL_TYPE_OF_ARGUMENT : ERR_TYPE_MISMATCH,
+                     "Cannot convert " STR_FMT " to " STR_FMT, STR_ARG(str_sub(from->text, 0, 64)),
+                     STR_ARG(str_sub(to->text, 0, 64)));
 }
 
 /* Seconds with their fraction. */
-static struct sql_value ticks_text(struct cast *cast, int64_t ticks, unsigned digits)
+static struct value ticks_text(struct cast *cast, int64_t ticks, unsigned digits)
 {
     uint64_t size = ticks < 0 ? 0 - (uint64_t)ticks : (uint64_t)ticks, second = (uint64_t)power_of_ten(digits);
     const char *text = arena_printf(cast->arena, "%s%" PRIu64 ".%0*" PRIu64, ticks < 0 ? "-" : "", size / second,
                                     (int)MAX(digits, 1U), size % second);
-    return (struct sql_value){ .kind = VALUE_TEXT, .text = str_of(text) };
+    return value_str(str_of(text));
+}
+
+static struct value wide_text(struct cast *cast, struct sql_wide wide)
+{
+    struct strbuf text = { 0 };
+    number_print_int(&text, TYPE_INT256, wide.w);
+    struct value v = value_str(arena_dup(cast->arena, strbuf_view(&text)));
+    strbuf_fini(&text);
+    return v;
 }
 
 /* What a cell is to a column that holds numbers, addresses or times. */
-static struct sql_value value_of(struct cast *cast, const struct column *src, size_t row, const struct type *to)
+static struct value value_of(struct cast *cast, const struct column *src, size_t row, const struct type *to)
 {
-    struct sql_value v = { .kind = VALUE_INT };
+    struct value v = value_load(src, row);
+    const struct type *number_type = type_of_kind(TYPE_INT64);
     bool whole = type_is_integer(to) || to->kind == TYPE_BOOL;
-    bool number = whole || type_is_float(to) || to->kind == TYPE_DECIMAL;
-    int16_t element;
-    uint32_t address;
-    if (src->type->enums_count > 0 && number) {
-        element = *(const int8_t *)column_cell(src, row);
-        if (src->width == sizeof element)
-            memcpy(&element, column_cell(src, row), sizeof element);
-        v.number.i = element;
-        return v;
-    }
-    if (src->type->kind == TYPE_IPV4 && whole) {
-        memcpy(&address, column_cell(src, row), sizeof address);
-        v.number.i = address;
-        return v;
-    }
+    if (src->type->enums_count > 0 && (whole || type_is_float(to) || to->kind == TYPE_DECIMAL))
+        return value_int(number_type, v.i);
+    if (src->type->kind == TYPE_IPV4 && whole)
+        return value_int(number_type, (int64_t)v.u);
     bool ticks = src->type->kind == TYPE_DATETIME64 || src->type->kind == TYPE_TIME64;
-    if (ticks && type_is_float(to)) {
-        v.kind = VALUE_FLOAT;
-        v.number.f = (double)ticks_of(src, row) / (double)power_of_ten(src->type->precision);
-        return v;
-    }
+    if (ticks && type_is_float(to))
+        return value_real(type_of_kind(TYPE_FLOAT64), (double)v.i / (double)power_of_ten(src->type->precision));
     if (ticks && to->kind == TYPE_DECIMAL)
-        return ticks_text(cast, ticks_of(src, row), src->type->precision);
-    v = sql_value_from_cell(cast->r, src, row, cast->arena);
-    ptrdiff_t point = src->type->kind == TYPE_DECIMAL && whole ? str_find_char(v.text, '.') : STR_NONE;
-    if (point >= 0)
-        v.text.len = (size_t)point;
+        return ticks_text(cast, v.i, src->type->precision);
+    if (src->type->kind == TYPE_DECIMAL && whole) { /* without what is behind the point */
+        struct sql_wide unit = sql_wide_pow10(src->type->scale);
+        return wide_text(cast, sql_wide_div(v.wide, unit, NULL));
+    }
     if (src->type->kind == TYPE_FIXED_STRING) /* padding is no text */
-        while (v.text.len > 0 && v.text.data[v.text.len - 1] == '\0')
-            v.text.len--;
+        while (v.s.len > 0 && v.s.data[v.s.len - 1] == '\0')
+            v.s.len--;
     return v;
 }
 
@@ -382,11 +367,11 @@ static enum err_code no_conversion(const struct type *from, const struct type *t
 }
 
 /* Codes of texts that are no such value, as CAST has them. */
-static enum err_code code_of(enum err_code code, const struct sql_value *value, const struct type *to)
+static enum err_code code_of(enum err_code code, const struct value *value, const struct type *to)
 {
     if (to->kind == TYPE_DECIMAL && code == ERR_ARGUMENT_OUT_OF_BOUND)
         return ERR_DECIMAL_OVERFLOW;
-    if (type_is_float(to) && code == ERR_CANNOT_PARSE_NUMBER && value->text.len > 0)
+    if (type_is_float(to) && code == ERR_CANNOT_PARSE_NUMBER && (value->class != VALUE_TEXT || value->s.len > 0))
         return ERR_CANNOT_PARSE_TEXT;
     return code;
 }
@@ -420,8 +405,8 @@ static bool cast_by_value(struct cast *cast, const struct column *src, size_t ro
     }
     if (from == TYPE_IPV6 && to == TYPE_IPV4)
         return cast_mapped(cast, src, row, dst);
-    struct sql_value value = value_of(cast, src, row, dst->type);
-    ok = sql_value_convert(cast->r, &value, dst, cast->arena);
+    struct value value = value_of(cast, src, row, dst->type);
+    ok = value_convert(cast->r, &value, dst);
     if (!ok)
         cast->r->err->code = code_of(cast->r->err->code, &value, dst->type);
     if (arena_bytes(cast->arena) > ARENA_BYTES_MAX)

@@ -5,17 +5,38 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "format/default_impl.h"
+#include "format/expr_impl.h"
 #include "format/schema.h"
 
-static bool node_is_volatile(const struct node *node)
-{
-    return node->kind == NODE_CALL && node->function->is_volatile;
-}
+struct default_expr {
+    struct node *root;
+    const struct type *type; /* of the column */
+    bool is_volatile;
+    const struct column *constant; /* one row, in the arena; NULL where there are columns, or it differs each time */
+};
 
-static bool node_is_column(const struct node *node)
+static bool is_column(const struct node *node)
 {
     return node->kind == NODE_COLUMN;
+}
+
+/* ---- evaluation ---- */
+
+struct evaluation {
+    struct eval eval;
+    struct text_reader reader;
+};
+
+static bool evaluation_init(struct evaluation *v, int64_t wall_ns, struct rng *rng, struct err *err)
+{
+    v->eval = (struct eval){ .reader = &v->reader, .wall_ns = wall_ns, .rng = rng, .err = err };
+    return text_reader_init(&v->reader, STR_EMPTY, format_settings_default(), wall_ns, err);
+}
+
+static void evaluation_fini(struct evaluation *v)
+{
+    eval_fini(&v->eval);
+    text_reader_fini(&v->reader);
 }
 
 static void *to_arena(struct arena *arena, const void *bytes, size_t len)
@@ -44,16 +65,23 @@ static void freeze(const struct column *c, struct arena *arena, struct column *o
         freeze(&c->children[i], arena, &out->children[i]);
 }
 
-static bool make_constant(struct eval *e, struct default_expr *expr, struct arena *arena)
+static bool make_constant(struct default_expr *expr, struct arena *arena, struct err *err)
 {
-    struct column *made = eval_temp(e, expr->type);
-    if (!node_eval_into(e, expr->root, made))
-        return false;
-    struct column *constant = ARENA_NEW(arena, struct column);
-    freeze(made, arena, constant);
-    expr->constant = constant;
-    return true;
+    struct evaluation v;
+    struct column made;
+    column_init(&made, expr->type);
+    bool ok = evaluation_init(&v, 0, NULL, err) && eval_into(&v.eval, expr->root, &made);
+    if (ok) {
+        struct column *constant = ARENA_NEW(arena, struct column);
+        freeze(&made, arena, constant);
+        expr->constant = constant;
+    }
+    evaluation_fini(&v);
+    column_fini(&made);
+    return ok;
 }
+
+/* ---- types ---- */
 
 static bool holds_nothing(const struct type *type)
 {
@@ -63,24 +91,37 @@ static bool holds_nothing(const struct type *type)
     return found;
 }
 
-static bool find_type(struct eval *e, struct default_expr *expr, const struct type *given, struct arena *arena)
+static const struct type *type_given(const struct node *root, const struct type *given, struct arena *arena)
 {
-    const struct node *root = expr->root;
-    bool is_null = root->kind == NODE_LITERAL && root->literal.class == VALUE_NULL;
-    expr->type = given;
-    if (given != NULL) {
-        bool can = !given->nullable && given->children_count == 0 && given->kind != TYPE_TUPLE;
-        if (is_null && can) /* as the engine: Int8 DEFAULT NULL is a Nullable(Int8) */
-            expr->type = type_nullable(given, arena);
-        return true;
-    }
-    if (node_any(root, node_is_column))
-        return true; /* whoever knows the columns finds it */
-    if (!node_type(e, root, arena, &expr->type))
+    bool can = given != NULL && !given->nullable && given->children_count == 0 && given->kind != TYPE_TUPLE;
+    return can && node_is_null(root) ? type_nullable(given, arena) : given; /* Int8 DEFAULT NULL is a Nullable(Int8) */
+}
+
+static bool type_found(struct default_expr *expr, struct err *err)
+{
+    const struct type *type = expr->root->type;
+    int unit;
+    if (interval_unit(type, &unit))
+        return err_set(err, ERR_NOT_IMPLEMENTED, "a column of the type " STR_FMT, STR_ARG(type->text));
+    if (holds_nothing(type))
+        return err_set(err, ERR_DATA_TYPE_CANNOT_BE_USED_IN_TABLES, "Data type " STR_FMT " cannot be used in tables",
+                       STR_ARG(type->text));
+    expr->type = type;
+    return true;
+}
+
+static bool bind(struct default_expr *expr, struct binder *b)
+{
+    return expr_bind(b, expr->root) && (expr->type != NULL || type_found(expr, b->err));
+}
+
+bool default_take(struct lexer *lexer, struct arena *arena, struct str *text, struct err *err)
+{
+    struct node *root;
+    size_t from = lexer_peek(lexer).offset;
+    if (!expr_parse(lexer, expr_column_rules, arena, &root, err))
         return false;
-    if (holds_nothing(expr->type))
-        return err_set(e->err, ERR_DATA_TYPE_CANNOT_BE_USED_IN_TABLES, "Data type " STR_FMT " cannot be used in tables",
-                       STR_ARG(expr->type->text));
+    *text = str_trim(str_sub(lexer->query, from, lexer->at - from));
     return true;
 }
 
@@ -88,26 +129,20 @@ bool default_parse(struct str text, const struct type *type, struct arena *arena
                    struct str *canonical, struct err *err)
 {
     struct default_expr *expr = ARENA_NEW(arena, struct default_expr);
-    struct node *root;
-    struct rng_seeded rng; /* for the types of what differs each time; no value is kept */
-    rng_seeded_init(&rng, 1);
-    struct eval e = { .rng = &rng.rng, .err = err };
+    struct binder binder = { .arena = arena, .err = err };
     struct strbuf printed = { 0 };
     bool ok = false;
-    if (!node_parse(text, arena, &root, err))
+    if (!expr_parse_text(text, arena, &expr->root, err))
         goto done;
-    expr->root = root;
-    expr->is_volatile = node_any(root, node_is_volatile);
-    expr->is_constant = !expr->is_volatile && !node_any(root, node_is_column);
-    if (!find_type(&e, expr, type, arena) || (expr->is_constant && !make_constant(&e, expr, arena)))
-        goto done;
-    node_print(root, &printed);
+    expr_print(expr->root, &printed);
     *canonical = arena_dup(arena, strbuf_view(&printed));
+    expr->type = type_given(expr->root, type, arena);
+    expr->is_volatile = expr_any(expr->root, expr_is_volatile);
+    ok = expr_any(expr->root, is_column) ||
+         (bind(expr, &binder) && (expr->is_volatile || make_constant(expr, arena, err)));
     *out = expr;
-    ok = true;
 done:
     strbuf_fini(&printed);
-    eval_fini(&e);
     return ok || err_wrap(err, "expression '" STR_FMT "'", (int)MIN(text.len, (size_t)100), text.data);
 }
 
@@ -123,10 +158,19 @@ const struct type *default_type(const struct default_expr *expr)
 
 /* ---- expressions among the columns of a table ---- */
 
+/* The column, or an element of it: t and t.x name t. */
+static bool names(const struct node *node, struct str column)
+{
+    return node->kind == NODE_COLUMN && str_starts(node->text, column) &&
+           (node->text.len == column.len || node->text.data[column.len] == '.');
+}
+
+enum check_state { NOT_LOOKED_AT, BEING_LOOKED_AT, FINE };
 struct check {
-    const struct schema_column *columns;
+    struct schema_column *columns;
     size_t count;
-    uint8_t *state; /* 0 not looked at, 1 being looked at, 2 fine */
+    enum check_state *state;
+    struct arena *arena;
     struct err *err;
 };
 
@@ -134,36 +178,62 @@ static bool check_column(struct check *check, size_t column);
 
 static bool check_node(struct check *check, const struct node *node)
 {
-    if (node->kind == NODE_COLUMN) {
-        for (size_t i = 0; i < check->count; i++)
-            if (str_eq(check->columns[i].name, node->text))
-                return check_column(check, i);
+    bool found = node->kind != NODE_COLUMN;
+    for (size_t i = 0; !found && i < check->count; i++)
+        if (names(node, check->columns[i].name)) {
+            found = true;
+            if (!check_column(check, i))
+                return false;
+        }
+    if (!found)
         return err_set(check->err, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
                        STR_ARG(node->text));
-    }
     for (size_t i = 0; i < node->args_count; i++)
         if (!check_node(check, node->args[i]))
             return false;
     return true;
 }
 
-static bool check_column(struct check *check, size_t column)
+static const struct type *type_of_column(void *context, struct str name)
 {
-    const struct schema_column *c = &check->columns[column];
-    if (check->state[column] == 2 || c->default_expr == NULL)
-        return true;
-    if (check->state[column] == 1)
-        return err_set(check->err, ERR_CYCLIC_ALIASES, "Cyclic alias detected in column DEFAULT expressions");
-    check->state[column] = 1;
-    if (!check_node(check, c->default_expr->root))
-        return err_wrap(check->err, "column " STR_FMT, STR_ARG(c->name));
-    check->state[column] = 2;
+    const struct check *check = (const struct check *)context;
+    for (size_t i = 0; i < check->count; i++)
+        if (str_eq(check->columns[i].name, name))
+            return check->columns[i].type;
+    return NULL;
+}
+
+/* The columns it names have their types by now. */
+static bool bind_column(struct check *check, struct schema_column *c)
+{
+    struct binder binder = { .arena = check->arena, .err = check->err, .column = type_of_column, .context = check };
+    struct default_expr *expr = ARENA_NEW(check->arena, struct default_expr);
+    *expr = *c->default_expr;
+    if (!bind(expr, &binder))
+        return false;
+    c->default_expr = expr;
+    if (c->type == NULL)
+        c->type = expr->type;
     return true;
 }
 
-bool defaults_check(const struct schema_column *columns, size_t count, struct err *err)
+static bool check_column(struct check *check, size_t column)
 {
-    struct check check = { columns, count, mem_zalloc(count), err };
+    struct schema_column *c = &check->columns[column];
+    if (check->state[column] == FINE || c->default_expr == NULL)
+        return true;
+    if (check->state[column] == BEING_LOOKED_AT)
+        return err_set(check->err, ERR_CYCLIC_ALIASES, "Cyclic alias detected in column DEFAULT expressions");
+    check->state[column] = BEING_LOOKED_AT;
+    if (!check_node(check, c->default_expr->root) || !bind_column(check, c))
+        return err_wrap(check->err, "column " STR_FMT, STR_ARG(c->name));
+    check->state[column] = FINE;
+    return true;
+}
+
+bool defaults_bind(struct schema_column *columns, size_t count, struct arena *arena, struct err *err)
+{
+    struct check check = { columns, count, mem_zalloc(count * sizeof(enum check_state)), arena, err };
     bool ok = true;
     for (size_t i = 0; ok && i < count; i++)
         ok = check_column(&check, i);
@@ -173,7 +243,7 @@ bool defaults_check(const struct schema_column *columns, size_t count, struct er
 
 static bool node_names(const struct node *node, struct str column)
 {
-    bool found = node->kind == NODE_COLUMN && str_eq(node->text, column);
+    bool found = names(node, column);
     for (size_t i = 0; i < node->args_count && !found; i++)
         found = node_names(node->args[i], column);
     return found;
@@ -202,35 +272,29 @@ bool default_fill(const struct schema_column *columns, size_t column, int64_t wa
     return true;
 }
 
-static bool node_names_later(const struct node *node, const struct block *block, size_t row)
-{
-    if (node->kind == NODE_COLUMN)
-        for (size_t i = 0; i < block->columns_count; i++)
-            if (str_eq(block->names[i], node->text))
-                return block->columns[i].rows <= row;
-    for (size_t i = 0; i < node->args_count; i++)
-        if (node_names_later(node->args[i], block, row))
-            return true;
-    return false;
-}
-
 bool default_is_ready(const struct default_expr *expr, const struct block *block, size_t row)
 {
-    return !node_names_later(expr->root, block, row);
+    for (size_t i = 0; expr->constant == NULL && i < block->columns_count; i++)
+        if (block->columns[i].rows <= row && default_names(expr, block->names[i]))
+            return false;
+    return true;
 }
 
 bool default_eval(const struct default_expr *expr, int64_t wall_ns, struct rng *rng, const struct block *block,
                   struct column *column, struct err *err)
 {
     size_t before = column->rows;
+    struct evaluation v;
     if (expr->constant != NULL && type_eq(expr->type, column->type)) {
         column_append(column, expr->constant, 0, 1);
         return true;
     }
-    struct eval e = { .wall_ns = wall_ns, .rng = rng, .block = block, .row = before, .err = err };
-    bool ok = node_eval_into(&e, expr->root, column);
+    bool ok = evaluation_init(&v, wall_ns, rng, err);
+    v.eval.block = block;
+    v.eval.row = before;
+    ok = ok && eval_into(&v.eval, expr->root, column);
     if (!ok)
         column_truncate(column, before);
-    eval_fini(&e);
+    evaluation_fini(&v);
     return ok;
 }

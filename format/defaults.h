@@ -1,7 +1,6 @@
-/* defaults.h: expressions of columns (DEFAULT, MATERIALIZED, ALIAS): literals with casts to the column's type, now(),
- * now64(p), today(), generateUUIDv4() and its kin, other columns of the same row, and what is cheap on them:
- * arithmetic, comparisons, if(), coalesce(), concat(), conversions, parts of dates. Parsed once at CREATE TABLE,
- * evaluated per row where the insert leaves the column out. */
+/* defaults.h: expressions of columns (DEFAULT, MATERIALIZED, ALIAS, EPHEMERAL): literals, other columns of the same
+ * row, and the functions of expr_functions.inc. Parsed once at CREATE TABLE, evaluated per row where the insert leaves
+ * the column out. */
 #ifndef SLUICE_FORMAT_DEFAULTS_H
 #define SLUICE_FORMAT_DEFAULTS_H
 #include <stdbool.h>
@@ -16,24 +15,30 @@
 #include "format/type.h"
 
 struct default_expr;
+struct lexer;
 struct schema_column;
 
+/* The longest expression at the lexer, which is then behind it, as it is written. Errors: SYNTAX_ERROR,
+ * TOO_DEEP_RECURSION; those of the name of a type. */
+must_use bool default_take(struct lexer *lexer, struct arena *arena, struct str *text, struct err *err);
 /* type: the column's, or NULL when it was declared without one. Text may go, arena and type have to stay. Errors:
  * UNKNOWN_FUNCTION, SYNTAX_ERROR, NOT_IMPLEMENTED and others with the expression's text; a constant is computed here,
- * so also those of its cast. *canonical: as ClickHouse prints it. */
+ * so also those of its cast. *canonical: as ClickHouse prints it. An expression that names columns is of use only after
+ * defaults_bind(). */
 must_use bool default_parse(struct str text, const struct type *type, struct arena *arena,
                             const struct default_expr **expr, struct str *canonical, struct err *err);
-/* Do the expressions of a table fit its columns? Every name is there, and none needs itself. Errors:
- * UNKNOWN_IDENTIFIER, CYCLIC_ALIASES. */
-must_use bool defaults_check(const struct schema_column *columns, size_t count, struct err *err);
+/* Fits the expressions of a table to its columns: every name is there, none needs itself, and every function takes what
+ * it gets. Columns without a type get their expression's. Errors: UNKNOWN_IDENTIFIER, CYCLIC_ALIASES, and those of
+ * types. */
+must_use bool defaults_bind(struct schema_column *columns, size_t count, struct arena *arena, struct err *err);
 /* True where two evaluations may differ (now(), generateUUIDv4(), ...). */
 bool default_is_volatile(const struct default_expr *expr);
 /* The type that the column gets: the given one, the expression's own where none was given; and, as in the engine,
- * Nullable of the given one where the expression is NULL. NULL where none was given and the expression names columns.
- */
+ * Nullable of the given one where the expression is NULL. NULL where none was given, the expression names columns and
+ * is not bound. */
 const struct type *default_type(const struct default_expr *expr);
 /* Are the columns that the expression names filled at this row? Those that are not have expressions of their own, to be
- * evaluated first; defaults_check() has made sure that this ends. */
+ * evaluated first; defaults_bind() has made sure that this ends. */
 bool default_is_ready(const struct default_expr *expr, const struct block *block, size_t row);
 bool default_names(const struct default_expr *expr, struct str column); /* does it? */
 /* Fills up a column of a block, whose columns are these, from its expression; what that names and is not filled goes

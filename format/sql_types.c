@@ -79,10 +79,12 @@ const struct type *sql_type_array(const struct type *element, struct arena *aren
     return wrap("Array(", element->text, arena, &like);
 }
 
-const struct type *sql_type_tuple(const struct type *const *fields, size_t count, struct arena *arena)
+/* NAME(field, field, ...) */
+static const struct type *of_fields(enum type_kind kind, const char *open, const struct type *const *fields,
+                                    size_t count, struct arena *arena)
 {
     const struct type **children = ARENA_ARRAY(arena, const struct type *, count);
-    struct type like = { .kind = TYPE_TUPLE, .children = children, .children_count = count };
+    struct type like = { .kind = kind, .children = children, .children_count = count };
     struct strbuf text = { 0 };
     for (size_t i = 0; i < count; i++) {
         children[i] = fields[i];
@@ -90,9 +92,19 @@ const struct type *sql_type_tuple(const struct type *const *fields, size_t count
             strbuf_add_text(&text, ", ");
         strbuf_add(&text, fields[i]->text);
     }
-    const struct type *type = wrap("Tuple(", strbuf_view(&text), arena, &like);
+    const struct type *type = wrap(open, strbuf_view(&text), arena, &like);
     strbuf_fini(&text);
     return type;
+}
+
+const struct type *sql_type_tuple(const struct type *const *fields, size_t count, struct arena *arena)
+{
+    return of_fields(TYPE_TUPLE, "Tuple(", fields, count, arena);
+}
+
+const struct type *sql_type_map(const struct type *key, const struct type *value, struct arena *arena)
+{
+    return of_fields(TYPE_MAP, "Map(", (const struct type *[]){ key, value }, 2, arena);
 }
 
 const struct type *sql_type_integer(bool is_signed, size_t bytes)
@@ -200,7 +212,7 @@ static const struct type *decimal_arithmetic(enum sql_operator op, const struct 
     bool both = a->kind == TYPE_DECIMAL && b->kind == TYPE_DECIMAL;
     const struct type *only = a->kind == TYPE_DECIMAL ? a : b;
     if (!both)
-        return op == SQL_DIVIDE && only == b ? NULL : only;
+        return only;
     size_t width = MAX(type_width(a), type_width(b));
     unsigned precision = decimal_precision(width);
     unsigned scale = MAX(a->scale, b->scale);
@@ -229,7 +241,7 @@ const struct type *sql_type_arithmetic(enum sql_operator op, const struct type *
     case SQL_MULTIPLY:
         return sql_type_integer(a_signed || b_signed, next_size(bytes));
     case SQL_MINUS:
-        return sql_type_integer(bytes <= 8 || a_signed || b_signed, next_size(bytes));
+        return sql_type_integer(true, next_size(bytes));
     case SQL_INT_DIV:
         return sql_type_integer(a_signed || b_signed, a_bytes);
     case SQL_MODULO:
@@ -337,8 +349,7 @@ static bool common_fields(const struct type *a, const struct type *b, struct are
     else if (a->kind == TYPE_TUPLE)
         *common = sql_type_tuple(fields, a->children_count, arena);
     else
-        *common =
-            sql_type_make(arena, "Map(" STR_FMT ", " STR_FMT ")", STR_ARG(fields[0]->text), STR_ARG(fields[1]->text));
+        *common = sql_type_map(fields[0], fields[1], arena);
     return true;
 }
 

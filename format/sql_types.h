@@ -16,6 +16,7 @@ const struct type *sql_type_plain(const struct type *type, struct arena *arena);
 const struct type *sql_type_nullable(const struct type *type, struct arena *arena);
 const struct type *sql_type_low_cardinality(const struct type *type, struct arena *arena);
 const struct type *sql_type_array(const struct type *element, struct arena *arena);
+const struct type *sql_type_map(const struct type *key, const struct type *value, struct arena *arena);
 const struct type *sql_type_tuple(const struct type *const *fields, size_t count, struct arena *arena);
 const struct type *sql_type_integer(bool is_signed, size_t bytes); /* 1, 2, 4, 8, 16, 32 */
 

@@ -133,6 +133,16 @@ void string_split(struct str s, struct str separator, struct column *target)
     column_push_row_end(target);
 }
 
+int string_order(struct str a, struct str b)
+{
+    while (a.len > b.len && a.data[a.len - 1] == '\0')
+        a.len--;
+    while (b.len > a.len && b.data[b.len - 1] == '\0')
+        b.len--;
+    int order = str_cmp(a, b);
+    return (order > 0) - (order < 0);
+}
+
 /* ---- hex and bytes ---- */
 
 static void add_hex(struct strbuf *out, uint8_t byte)

@@ -1,12 +1,10 @@
-/* values_expr.h: expressions in VALUES that are more than a literal of the column's type: a small part of the engine's
- * SQL, constant expressions only. */
+/* values_expr.h: expressions in VALUES that are more than a literal of the column's type: constant ones only. */
 #ifndef SLUICE_FORMAT_VALUES_EXPR_H
 #define SLUICE_FORMAT_VALUES_EXPR_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/rng.h"
 #include "format/block.h"
 #include "format/text_read.h"
@@ -38,46 +36,4 @@ enum values_literal {
     LITERAL_TORN /* the body ends in it */
 };
 enum values_literal values_literal_at(const struct text_reader *r);
-
-/* ---- between values_expr.c and values_convert.c ---- */
-
-enum sql_value_kind {
-    VALUE_NULL,
-    VALUE_UINT,
-    VALUE_INT,
-    VALUE_FLOAT,
-    VALUE_BOOL,
-    VALUE_DATE,     /* number.i: days */
-    VALUE_DATETIME, /* number.i: seconds */
-    VALUE_STRING,
-    VALUE_TEXT, /* of another type, as its text */
-    VALUE_ARRAY,
-    VALUE_TUPLE,
-    VALUE_MAP /* items: key, value, key, value */
-};
-struct sql_value {
-    enum sql_value_kind kind;
-    union {
-        uint64_t u;
-        int64_t i;
-        double f;
-    } number;
-    struct str text;
-    struct sql_value *items;
-    size_t items_count;
-};
-
-/* Appends the value as the column's type. For a plain column NULL appends the type's default. */
-must_use bool sql_value_convert(struct text_reader *r, const struct sql_value *value, struct column *c,
-                                struct arena *arena);
-/* What a cell of any type is as a value. */
-struct sql_value sql_value_from_cell(const struct text_reader *r, const struct column *c, size_t row,
-                                     struct arena *arena);
-/* As toString() gives it. */
-struct str sql_value_text(const struct text_reader *r, const struct sql_value *value, struct arena *arena);
-double sql_value_float(const struct sql_value *value);
-static inline bool sql_value_is_number(const struct sql_value *v)
-{
-    return v->kind >= VALUE_UINT && v->kind <= VALUE_DATETIME;
-}
 #endif

@@ -130,7 +130,6 @@ static void read_spool(struct gateway *gateway)
     spool_get_stats(gateway->spool, &stats);
     metric_set(METRIC_SPOOL_BYTES, (double)stats.bytes);
     metric_set(METRIC_SPOOL_LIMIT, (double)stats.bytes_max);
-    metric_set(METRIC_DAMAGED_FILES, (double)(store_damaged(gateway->store) + stats.damaged));
 }
 
 static void read_daemon(struct gateway *gateway)

@@ -58,6 +58,7 @@ static struct runtime_environment read_environment(const struct config_arguments
 {
     struct runtime_environment environment = { .port_file = arguments->port_file,
                                                .notify_socket = getenv("NOTIFY_SOCKET"),
+                                               .credentials_dir = getenv("CREDENTIALS_DIRECTORY"),
                                                .load_again = load_again,
                                                .load_context = line };
     if (number_of(getenv("LISTEN_PID")) == (uint64_t)getpid())
@@ -66,6 +67,16 @@ static struct runtime_environment read_environment(const struct config_arguments
     if (watchdog_pid == 0 || watchdog_pid == (uint64_t)getpid())
         environment.watchdog_us = number_of(getenv("WATCHDOG_USEC"));
     return environment;
+}
+
+static enum runtime_exit check_files(const struct config *config, const struct runtime_environment *environment)
+{
+    struct err err = { 0 };
+    log_configure(LOG_WARN, LOG_LOGFMT);
+    if (runtime_check(config, environment, &err))
+        return RUNTIME_CLEAN;
+    fprintf(stderr, "%s\n", err.text);
+    return RUNTIME_CONFIG;
 }
 
 /* One thread takes them all; but faults of our own go their usual way. */
@@ -98,7 +109,11 @@ int main(int argc, char **argv)
     } else if (!ok) {
         fputs(strbuf_cstr(&problems), stderr);
         status = arguments.usage ? RUNTIME_USAGE : RUNTIME_CONFIG;
-    } else if (!arguments.check) {
+    } else if (arguments.check) {
+        struct command_line line = { argc, argv };
+        struct runtime_environment environment = read_environment(&arguments, &line);
+        status = check_files(config, &environment);
+    } else {
         struct command_line line = { argc, argv };
         struct runtime_environment environment = read_environment(&arguments, &line);
         mem_keep_freed();

@@ -39,6 +39,7 @@
 #include "gateway/sink_store.h"
 #include "gateway/system_sources.h"
 #include "gateway/time_zones.h"
+#include "gateway/tls.h"
 #include "storage/sql.h"
 #include "storage/store.h"
 
@@ -72,12 +73,13 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader;
-    struct server *servers[NET_SOCKETS_MAX], *admin;
-    _Atomic size_t servers_count; /* flushers read it while listeners start */
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader, *scrubbers;
+    struct server *servers[NET_SOCKETS_MAX + 2], *admin; /* those of the data port, then TLS, then unix */
+    _Atomic size_t servers_count;                        /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
     size_t data_fds_count;
-    uint16_t data_port, admin_port;
+    uint16_t data_port, admin_port, tls_port;
+    bool unix_made;
     atomic_bool hurry;
     char *dlq_dir, *damaged_dir, *data_dir;
 };
@@ -198,6 +200,11 @@ static uint64_t merge_step(void *context, uint64_t now_ns)
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
 }
 
+static uint64_t scrub_step(void *context, uint64_t now_ns)
+{
+    return store_scrub_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
 static uint64_t publish_step(void *context, uint64_t now_ns)
 {
     return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
@@ -288,6 +295,79 @@ static bool open_sockets(struct runtime *runtime, struct err *err)
     return true;
 }
 
+/* A listener of the data port: one thread. */
+static bool start_server(struct runtime *runtime, struct server_options *options, struct err *err)
+{
+    options->gateway = &runtime->gateway;
+    options->connections_max = MAX(options->connections_max, (uint64_t)16);
+    if (!server_start(options, &runtime->servers[runtime->servers_count], err))
+        return false;
+    runtime->servers_count++;
+    return true;
+}
+
+static bool has_tls(const struct config *config)
+{
+    return config->tls_listen.len > 0;
+}
+
+bool runtime_check(const struct config *config, const struct runtime_environment *environment, struct err *err)
+{
+    if (!has_tls(config))
+        return true;
+    if (config->tls_cert.len == 0 || config->tls_key.len == 0)
+        return err_set(err, ERR_BAD_ARGUMENTS, "tls.listen needs tls.cert and tls.key");
+    return tls_load(fs_posix(), environment->credentials_dir, config->tls_cert.data, config->tls_key.data,
+                    clock_wall_ns(clock_real()), err);
+}
+
+/* Its own thread: a handshake takes milliseconds. */
+static bool start_tls(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    int fds[NET_SOCKETS_MAX];
+    if (!has_tls(config))
+        return true;
+    if (!runtime_check(config, runtime->environment, err) ||
+        !net_listen(config->tls_listen, 1, fds, &runtime->tls_port, err))
+        return false;
+    struct server_options options = {
+        .listen_fd = fds[0], .tls = true, .connections_max = runtime->gateway.connections_max / 2, .name = "tls"
+    };
+    return start_server(runtime, &options, err);
+}
+
+static bool parse_mode(struct str text, unsigned *mode)
+{
+    *mode = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '7' || *mode > 0777)
+            return false;
+        *mode = *mode * 8 + (unsigned)(text.data[i] - '0');
+    }
+    return text.len > 0 && *mode <= 0777;
+}
+
+static bool start_unix(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    struct str path = config->unix_listen;
+    unsigned mode;
+    int fd;
+    if (path.len == 0)
+        return true;
+    if (!parse_mode(config->unix_mode, &mode))
+        return err_set(err, ERR_BAD_ARGUMENTS, "unix.mode: \"" STR_FMT "\" is not a mode in octal, as 0660",
+                       STR_ARG(config->unix_mode));
+    if (!net_listen_unix(path, mode, &fd, err))
+        return false;
+    runtime->unix_made = true;
+    struct server_options options = { .listen_fd = fd,
+                                      .connections_max = runtime->gateway.connections_max / 2,
+                                      .name = "unix" };
+    return start_server(runtime, &options, err);
+}
+
 static bool start_admin(struct runtime *runtime, struct err *err)
 {
     struct server_options options = { .gateway = &runtime->gateway,
@@ -303,14 +383,12 @@ static bool start_servers(struct runtime *runtime, struct err *err)
 {
     size_t count = runtime->data_fds_count;
     for (size_t i = 0; i < count; i++) {
-        struct server_options options = { .gateway = &runtime->gateway,
-                                          .listen_fd = runtime->data_fds[i],
+        struct server_options options = { .listen_fd = runtime->data_fds[i],
                                           .keep_fd = runtime->environment->inherited_fds >= 1,
-                                          .connections_max = MAX(runtime->gateway.connections_max / count, 16u),
+                                          .connections_max = runtime->gateway.connections_max / count,
                                           .name = "data" };
-        if (!server_start(&options, &runtime->servers[i], err))
+        if (!start_server(runtime, &options, err))
             return false;
-        runtime->servers_count++;
     }
     return true;
 }
@@ -325,7 +403,9 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .dir = runtime->data_dir,
                                      .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
                                      .merge_threads = runtime->config->merge_threads,
-                                     .bytes_max = runtime->config->storage_max_bytes };
+                                     .bytes_max = runtime->config->storage_max_bytes,
+                                     .scrub_interval_ns = runtime->config->scrub_interval,
+                                     .scrub_bytes_per_s = runtime->config->scrub_rate };
     if (!store_open(&options, &gateway->store, &why, err)) {
         if (why == STORE_OPEN_LOCKED)
             *exit_status = RUNTIME_DATA_LOCKED;
@@ -355,11 +435,14 @@ static bool open_spool(struct runtime *runtime, struct err *err)
                                      .wake_reader = on_spool_backlog,
                                      .context = runtime };
     struct ranges stored = { 0 };
+    struct spool_stats stats;
     if (!spool_open(&options, &gateway->spool, err))
         return false;
     store_stored_inserts(gateway->store, spool_id(gateway->spool), &stored);
     spool_found_stored(gateway->spool, &stored);
     store_set_spool(gateway->store, spool_id(gateway->spool), 0);
+    spool_get_stats(gateway->spool, &stats);
+    store_add_damaged(gateway->store, stats.damaged);
     ranges_fini(&stored);
     return true;
 }
@@ -424,6 +507,7 @@ static void start_workers(struct runtime *runtime)
     runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
+    runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -441,6 +525,8 @@ static bool write_port_file(struct runtime *runtime, struct err *err)
     else
         strbuf_add_bytes(&dir, path, slash == path ? 1 : (size_t)(slash - path));
     strbuf_addf(&text, "data=%u\nadmin=%u\n", runtime->data_port, runtime->admin_port);
+    if (runtime->tls_port != 0)
+        strbuf_addf(&text, "tls=%u\n", runtime->tls_port);
     bool ok = fs_write_durably(runtime->gateway.fs, strbuf_cstr(&dir), name, strbuf_view(&text), true, err);
     strbuf_fini(&dir);
     strbuf_fini(&text);
@@ -466,7 +552,7 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
         return false;
     metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
     start_workers(runtime);
-    if (!start_servers(runtime, err))
+    if (!start_servers(runtime, err) || !start_tls(runtime, err) || !start_unix(runtime, err))
         return false;
     set_stage(runtime, STAGE_SERVING);
     if (!write_port_file(runtime, err))
@@ -513,7 +599,13 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
     const struct runtime_environment *environment = runtime->environment;
     struct config *config = NULL;
     struct strbuf kept = { 0 };
+    struct err err = { 0 };
     bool ok = environment->load_again(environment->load_context, &config, problems);
+    if (ok && has_tls(runtime->config) && !runtime_check(config, environment, &err)) {
+        strbuf_addf(problems, "%s\n", err.text);
+        config_free(config);
+        ok = false;
+    }
     if (ok) {
         take_config(runtime, config, &kept);
         log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", config->users_count,
@@ -742,6 +834,7 @@ static void stop(struct runtime *runtime)
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
+    loop_free(runtime->scrubbers);
     loop_free(runtime->spool_reader);
     loop_free(runtime->spool_writer);
     spool_close(gateway->spool);
@@ -757,6 +850,9 @@ static void stop(struct runtime *runtime)
     dlq_close(gateway->dlq);
     if (gateway->store != NULL)
         store_close(gateway->store);
+    tls_unload();
+    if (runtime->unix_made)
+        net_unlink_unix(runtime->config->unix_listen);
     running_free(gateway->running);
     sessions_free(gateway->sessions);
     auth_free(runtime->auth);

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/must.h"
 
 struct config;
 struct strbuf;
@@ -23,12 +24,16 @@ struct runtime_environment {
     const char *port_file;          /* NULL: none */
     const char *notify_socket;      /* systemd's; NULL: none */
     unsigned long long watchdog_us; /* 0: none */
+    const char *credentials_dir;    /* systemd's; NULL: none */
     int inherited_fds;              /* listening sockets from descriptor 3 on: data, then admin */
     /* Loads the configuration again, as config_load does. */
     bool (*load_again)(void *context, struct config **config, struct strbuf *problems);
     void *load_context;
 };
 
+/* What --check-config looks at beside the configuration itself: the files that it names. Errors: those of tls_load. */
+must_use bool runtime_check(const struct config *config, const struct runtime_environment *environment,
+                            struct err *err);
 /* Runs until a signal ends it. All signals have to be blocked by the caller before any thread starts. */
 enum runtime_exit runtime_run(const struct config *config, const struct runtime_environment *environment);
 #endif

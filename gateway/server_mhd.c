@@ -27,6 +27,7 @@
 #include "gateway/plan.h"
 #include "gateway/request.h"
 #include "gateway/route.h"
+#include "gateway/tls.h"
 
 enum {
     EVENTS = 64,
@@ -696,19 +697,24 @@ static bool epoll_add(int epoll_fd, int fd, void *what, struct err *err)
            err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "epoll_ctl");
 }
 
-static bool start_library(struct server *server, struct err *err)
+static bool start_library(struct server *server, bool tls, struct err *err)
 {
     const struct config *config = server->gateway->config;
     unsigned int flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     unsigned int per_address = server->admin ? 16 : 0;
+    struct MHD_OptionItem of_tls[] = {
+        { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)tls_retrieve },
+        { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+        { MHD_OPTION_END, 0, NULL },
+    };
     server->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, (void *)server,
-        MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)config->http_pool,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned int)server->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)((config->http_idle_timeout + NS_PER_S - 1) / NS_PER_S), MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, (void *)server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, (void *)server,
-        MHD_OPTION_URI_LOG_CALLBACK, on_target, (void *)server, MHD_OPTION_PER_IP_CONNECTION_LIMIT, per_address,
-        MHD_OPTION_END);
+        flags | (tls ? MHD_USE_TLS : 0u), 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log,
+        (void *)server, MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)config->http_pool, MHD_OPTION_CONNECTION_LIMIT, (unsigned int)server->connections_max,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)((config->http_idle_timeout + NS_PER_S - 1) / NS_PER_S),
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, (void *)server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
+        (void *)server, MHD_OPTION_URI_LOG_CALLBACK, on_target, (void *)server, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        per_address, MHD_OPTION_ARRAY, tls ? of_tls : &of_tls[2], MHD_OPTION_END);
     if (server->daemon == NULL)
         return err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "start the %s listener", server->name);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -777,7 +783,8 @@ bool server_start(const struct server_options *options, struct server **out, str
         err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "epoll or eventfd");
         goto failed;
     }
-    if (!start_library(server, err) || !epoll_add(server->epoll_fd, server->mhd_fd, &server->mhd_fd, err) ||
+    if (!start_library(server, options->tls, err) ||
+        !epoll_add(server->epoll_fd, server->mhd_fd, &server->mhd_fd, err) ||
         !epoll_add(server->epoll_fd, server->event_fd, &server->event_fd, err))
         goto failed;
     must(pthread_create(&server->thread, NULL, server_main, server) == 0);

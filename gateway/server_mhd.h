@@ -19,6 +19,7 @@ struct server_options {
     int listen_fd; /* listening, not blocking; the server's from server_start on */
     bool keep_fd;  /* inherited: is not closed at the end */
     bool admin;
+    bool tls;                 /* with the certificate of tls.h */
     uint64_t connections_max; /* of this server */
     const char *name;         /* for the log */
 };

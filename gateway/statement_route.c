@@ -4,6 +4,7 @@
 
 #include "base/metric.h"
 #include "base/text.h"
+#include "buffer/spool.h"
 #include "config/config.h"
 #include "config/engine_settings.h"
 #include "format/insert_head.h"
@@ -370,9 +371,21 @@ bool statement_take_format(struct request *request, struct lexer *lexer, struct 
     return ok && (token.kind == TOKEN_END || lexer_error(lexer, token, "end of query", err));
 }
 
+/* Rows that go take with them what their parts say of the spool. */
+static bool may_take_rows_away(struct str statement)
+{
+    static const char *const words[] = { "DROP", "TRUNCATE", "ALTER", "CREATE", "REPLACE", "DETACH" };
+    bool may = false;
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++)
+        may = may || first_word_is(statement, words[i]);
+    return may;
+}
+
 static bool run_ddl(struct request *request, struct str statement, bool *mine, struct err *err)
 {
     struct gateway *gateway = request->gateway;
+    if (may_take_rows_away(statement))
+        spool_sync(gateway->spool); /* so that no start brings back what was stored before and is dropped now */
     bool ok = store_ddl(gateway->store, statement, request->plan->database, mine, err);
     if (*mine) /* whatever came of it: plans are cheap to make again */
         atomic_fetch_add_explicit(&gateway->generation, 1, memory_order_acq_rel);

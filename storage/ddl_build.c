@@ -48,34 +48,6 @@ static bool build_column(struct builder *b, const struct column_spec *from, stru
     return true;
 }
 
-static bool names_untyped(const struct builder *b, const struct schema_column *column)
-{
-    for (size_t i = 0; i < b->spec->columns_count; i++)
-        if (b->columns[i].type == NULL && default_names(column->default_expr, b->columns[i].name))
-            return true;
-    return false;
-}
-
-/* Columns without a type have that of their expression; what it names gets its own first. Ends, since no expression
- * needs itself. */
-static bool deduce_types(struct builder *b)
-{
-    size_t count = b->spec->columns_count;
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t i = 0; i < count; i++) {
-            struct schema_column *column = &b->columns[i];
-            if (column->type != NULL)
-                continue;
-            again = true;
-            if (!names_untyped(b, column) &&
-                !sql_expression_type(column->default_text, b->columns, count, b->arena, &column->type, b->err))
-                return err_wrap(b->err, "column " STR_FMT, STR_ARG(column->name));
-        }
-    }
-    return true;
-}
-
 /* An ALIAS that defaults name, itself or through another ALIAS, is computed at an insert. */
 static void mark_needed(struct builder *b)
 {
@@ -126,7 +98,7 @@ static bool build_columns(struct builder *b)
         if (b->columns[i].field_id == 0)
             b->columns[i].field_id = next++;
     b->def->next_field_id = next;
-    if (!defaults_check(b->columns, spec->columns_count, b->err) || !deduce_types(b))
+    if (!defaults_bind(b->columns, spec->columns_count, b->arena, b->err))
         return false;
     mark_needed(b);
     return true;
@@ -536,6 +508,70 @@ static bool build_names(struct builder *b)
     return ok || err_set(b->err, ERR_CANNOT_PARSE_UUID, "Cannot parse UUID '" STR_FMT "'", STR_ARG(spec->uuid));
 }
 
+/* ---- indexes ---- */
+
+/* The stored column that an index is over: col, mapKeys(col) or mapValues(col). Others are kept, but mean nothing here.
+ */
+static bool indexed_column(struct builder *b, const struct expr_text *expr, size_t *stored)
+{
+    if (expr->names_count != 1)
+        return false;
+    int column = schema_find(b->schema, expr->names[0], false);
+    bool of_map = str_starts(expr->text, STR("mapKeys(")) || str_starts(expr->text, STR("mapValues("));
+    if (column < 0 || !is_stored(&b->schema->columns[column]) || (expr->has_call && !of_map))
+        return false;
+    *stored = stored_index(b->def, (size_t)column);
+    return true;
+}
+
+/* TYPE bloom_filter or bloom_filter(rate). False with *ok true: another type. */
+static bool is_bloom_filter(struct builder *b, struct lexer *lexer, double *rate, bool *ok)
+{
+    enum { RATE_DIGITS_MAX = 30 };
+    static const double rate_default = 0.01;
+    *ok = true;
+    *rate = rate_default;
+    if (!lexer_take_word(lexer, "bloom_filter"))
+        return false;
+    if (!lexer_take_symbol(lexer, "(") || lexer_take_symbol(lexer, ")"))
+        return true;
+    struct token token = lexer_next(lexer);
+    char digits[RATE_DIGITS_MAX + 1] = "";
+    if (token.kind == TOKEN_NUMBER && token.text.len <= RATE_DIGITS_MAX)
+        memcpy(digits, token.text.data, token.text.len);
+    *rate = strtod(digits, NULL);
+    *ok = *rate > 0 && *rate < 1;
+    if (!*ok)
+        err_set(b->err, ERR_BAD_ARGUMENTS, "The false positive rate of a bloom_filter index is between 0 and 1");
+    return *ok;
+}
+
+static bool build_bloom(struct builder *b, struct str clause, struct parquet_bloom *blooms)
+{
+    struct lexer lexer;
+    struct strbuf name = { 0 };
+    struct expr_text expr;
+    size_t stored;
+    double rate;
+    lexer_init(&lexer, clause);
+    bool ok = lexer_take_word(&lexer, "INDEX") && lexer_take_name(&lexer, &name, b->err) &&
+              expr_text_parse(&lexer, b->arena, &expr, b->err) && lexer_take_word(&lexer, "TYPE");
+    strbuf_fini(&name);
+    if (ok && is_bloom_filter(b, &lexer, &rate, &ok) && indexed_column(b, &expr, &stored))
+        blooms[b->def->blooms_count++] = (struct parquet_bloom){ .column = stored, .rate = rate };
+    return ok;
+}
+
+static bool build_blooms(struct builder *b)
+{
+    struct parquet_bloom *blooms = ARENA_ARRAY(b->arena, struct parquet_bloom, b->def->extras_count + 1);
+    b->def->blooms = blooms;
+    for (size_t i = 0; i < b->def->extras_count; i++)
+        if (!build_bloom(b, b->def->extras[i], blooms))
+            return false;
+    return true;
+}
+
 static void build_extras(struct builder *b)
 {
     struct str *extras = ARENA_ARRAY(b->arena, struct str, b->spec->extras_count);
@@ -558,8 +594,8 @@ bool table_def_build(const struct table_spec *spec, struct table_def **out, stru
     b.def->schema = b.schema;
     build_stored(&b);
     build_extras(&b);
-    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) || !build_ttl(&b) ||
-        (b.def->settings.publish && !delta_schema_check(b.def, err))) {
+    if (!build_blooms(&b) || !build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) ||
+        !build_ttl(&b) || (b.def->settings.publish && !delta_schema_check(b.def, err))) {
         table_def_free(b.def);
         return false;
     }

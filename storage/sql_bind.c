@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "format/moment.h"
+#include "format/number_ops.h"
 #include "format/sql_types.h"
 #include "storage/sql_fn.h"
 
@@ -231,32 +232,19 @@ static int compare_doubles(double a, double b)
     return isnan(a) || isnan(b) ? 2 : a < b ? -1 : a > b;
 }
 
-/* Fixed strings are compared as if the shorter went on with zero bytes. */
-static int compare_padded(struct str a, struct str b)
-{
-    while (a.len > b.len && a.data[a.len - 1] == '\0')
-        a.len--;
-    while (b.len > a.len && b.data[b.len - 1] == '\0')
-        b.len--;
-    return str_cmp(a, b);
-}
-
 static int compare_numbers(const struct sql_value *a, const struct type *a_type, const struct sql_value *b,
                            const struct type *b_type)
 {
     if (sql_type_is_float(a_type) || sql_type_is_float(b_type))
         return compare_doubles(sql_value_double(a, a_type), sql_value_double(b, b_type));
-    unsigned a_scale = sql_type_scale(a_type), b_scale = sql_type_scale(b_type), scale = MAX(a_scale, b_scale);
-    struct sql_wide x = sql_wide_mul(sql_value_wide(a, a_type), sql_wide_pow10(scale - a_scale));
-    struct sql_wide y = sql_wide_mul(sql_value_wide(b, b_type), sql_wide_pow10(scale - b_scale));
-    return sql_wide_compare(x, y);
+    return number_order_wide(sql_value_wide(a, a_type), a_type, sql_value_wide(b, b_type), b_type);
 }
 
 bool sql_run_compare(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     (void)err;
     int order = sql_type_is_string(call->types[0])
-                    ? compare_padded(args[0].s, args[1].s)
+                    ? string_order(args[0].s, args[1].s)
                     : compare_numbers(&args[0], call->types[0], &args[1], call->types[1]);
     bool nan = order == 2, truth_ = false;
     switch ((enum sql_compare)call->op) {
@@ -369,97 +357,19 @@ bool sql_bind_arithmetic(struct sql_resolver *r, struct sql_node *node, struct e
     return template != NULL ? use_template(node, template, type) : use_scalar(node, type);
 }
 
-static double arithmetic_doubles(int op, double a, double b)
-{
-    switch ((enum sql_operator)op) {
-    case SQL_PLUS:
-        return a + b;
-    case SQL_MINUS:
-        return a - b;
-    case SQL_MULTIPLY:
-        return a * b;
-    case SQL_DIVIDE:
-        return a / b;
-    case SQL_MODULO:
-        return fmod(a, b);
-    case SQL_INT_DIV:
-        break;
-    }
-    return trunc(a / b);
-}
-
-static struct sql_wide scaled(const struct sql_value *value, const struct type *type, unsigned scale)
-{
-    unsigned own = sql_type_scale(type);
-    struct sql_wide wide = sql_value_wide(value, type);
-    return scale > own ? sql_wide_mul(wide, sql_wide_pow10(scale - own)) : wide;
-}
-
-/* The quotient would not fit. */
-static bool minimum_by_minus_one(const struct sql_call *call, struct sql_wide a, struct sql_wide b)
-{
-    const struct type *type = call->types[0];
-    if (!sql_type_has_sign(type) || sql_wide_compare(b, sql_wide_of_int(-1)) != 0)
-        return false;
-    return sql_wide_is_negative(a) && !sql_wide_fits(sql_wide_sub(sql_wide_of_int(0), a), type);
-}
-
-static bool arithmetic_wide(const struct sql_call *call, const struct sql_value *args, struct sql_wide *out,
-                            struct err *err)
-{
-    unsigned scale = sql_type_scale(call->type), b_scale = sql_type_scale(call->types[1]);
-    struct sql_wide rest;
-    switch ((enum sql_operator)call->op) {
-    case SQL_PLUS:
-    case SQL_MINUS: {
-        struct sql_wide a = scaled(&args[0], call->types[0], scale), b = scaled(&args[1], call->types[1], scale);
-        *out = call->op == SQL_PLUS ? sql_wide_add(a, b) : sql_wide_sub(a, b);
-        return true;
-    }
-    case SQL_MULTIPLY:
-        *out = sql_wide_mul(sql_value_wide(&args[0], call->types[0]), sql_value_wide(&args[1], call->types[1]));
-        return true;
-    case SQL_DIVIDE: /* of Decimals only: a * 10^scale(b) / b */
-    case SQL_INT_DIV:
-    case SQL_MODULO: {
-        struct sql_wide a = sql_value_wide(&args[0], call->types[0]), b = sql_value_wide(&args[1], call->types[1]);
-        if (sql_wide_is_zero(b))
-            return err_set(err, ERR_ILLEGAL_DIVISION, "Division by zero");
-        if (call->op != SQL_DIVIDE && minimum_by_minus_one(call, a, b))
-            return err_set(err, ERR_ILLEGAL_DIVISION, "Division of minimal signed number by minus one");
-        if (call->op == SQL_DIVIDE)
-            a = sql_wide_mul(a, sql_wide_pow10(b_scale));
-        *out = sql_wide_div(a, b, &rest);
-        if (call->op == SQL_MODULO)
-            *out = rest;
-        return true;
-    }
-    }
-    return false;
-}
-
 bool sql_run_arithmetic(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
-    const struct type *type = call->type;
-    bool floats = sql_type_is_float(call->types[0]) || sql_type_is_float(call->types[1]);
-    if (floats || sql_type_is_float(type)) {
-        double a = sql_value_double(&args[0], call->types[0]), b = sql_value_double(&args[1], call->types[1]);
-        if (call->op != SQL_INT_DIV) {
-            *out = sql_value_of_double(arithmetic_doubles(call->op, a, b), &call->out);
-            return true;
-        }
-        double quotient = trunc(a / b);
-        if (!(fabs(quotient) < 9.2e18))
-            return err_set(err, ERR_ILLEGAL_DIVISION,
-                           "Cannot perform integer division, because it will produce infinite or too large number");
-        *out = sql_int((int64_t)quotient);
-        return true;
+    const struct type *type = call->type, *a_type = call->types[0], *b_type = call->types[1];
+    enum sql_operator op = (enum sql_operator)call->op;
+    if (sql_type_is_float(a_type) || sql_type_is_float(b_type) || sql_type_is_float(type)) {
+        double a = sql_value_double(&args[0], a_type), b = sql_value_double(&args[1], b_type);
+        *out = op == SQL_INT_DIV ? sql_int(0) : sql_value_of_double(number_arithmetic_doubles(op, a, b), &call->out);
+        return op != SQL_INT_DIV || number_int_div_doubles(a, b, &out->i, err);
     }
     struct sql_wide wide;
-    if (!arithmetic_wide(call, args, &wide, err))
+    if (!number_arithmetic_wide(op, sql_value_wide(&args[0], a_type), a_type, sql_value_wide(&args[1], b_type), b_type,
+                                type, &wide, err))
         return false;
-    if (type->kind == TYPE_DECIMAL && !sql_wide_fits(wide, type))
-        return err_set(err, ERR_DECIMAL_OVERFLOW, "Decimal math overflow");
     *out = sql_value_of_wide(wide, type, &call->out);
     return true;
 }
@@ -472,7 +382,7 @@ bool sql_bind_negate(struct sql_resolver *r, struct sql_node *node, struct err *
     if (!sql_type_is_int(type))
         return use_scalar(node, type);
     size_t bytes = type_width(type);
-    const struct type *result = sql_type_has_sign(type) ? type : sql_type_integer(true, bytes < 8 ? bytes * 2 : bytes);
+    const struct type *result = number_negated_type(type);
     return bytes < 4 || (bytes == 4 && !sql_type_has_sign(type)) ? use_template(node, "(-$0)", result)
                                                                  : use_scalar(node, result);
 }

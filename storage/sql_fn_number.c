@@ -3,40 +3,16 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "format/number_ops.h"
 #include "format/sql_types.h"
 #include "storage/sql_fn.h"
 
 bool sql_run_math(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     (void)err;
-    double x = sql_value_double(&args[0], call->types[0]), y;
-    switch (call->op) {
-    case 'q':
-        x = sqrt(x);
-        break;
-    case 'e':
-        x = exp(x);
-        break;
-    case 'l':
-        x = log(x);
-        break;
-    case '2':
-        x = log2(x);
-        break;
-    case '0':
-        x = log10(x);
-        break;
-    case 's':
-        x = sin(x);
-        break;
-    case 'c':
-        x = cos(x);
-        break;
-    default:
-        y = sql_value_double(&args[1], call->types[1]);
-        x = pow(x, y);
-    }
-    *out = sql_value_of_double(x, &call->out);
+    double x = sql_value_double(&args[0], call->types[0]);
+    double y = call->types_count > 1 ? sql_value_double(&args[1], call->types[1]) : 0;
+    *out = sql_value_of_double(number_math(call->op, x, y), &call->out);
     return true;
 }
 
@@ -84,54 +60,6 @@ bool sql_bind_round(struct sql_resolver *r, struct sql_node *node, struct err *e
     return true;
 }
 
-static double round_whole(int how, double x)
-{
-    switch (how) {
-    case 'f':
-        return floor(x);
-    case 'c':
-        return ceil(x);
-    case 't':
-        return trunc(x);
-    default:
-        return nearbyint(x); /* to even */
-    }
-}
-
-static double round_double(int how, double x, int64_t digits)
-{
-    if (digits == 0 || !isfinite(x))
-        return round_whole(how, x);
-    double scale = pow(10, fabs((double)digits));
-    if (!isfinite(scale))
-        return digits > 0 ? x : 0;
-    return digits > 0 ? round_whole(how, x * scale) / scale : round_whole(how, x / scale) * scale;
-}
-
-/* To a multiple of unit. Halves of round() go away from zero for integers, as the engine does. */
-static struct sql_wide round_wide(int how, struct sql_wide wide, struct sql_wide unit)
-{
-    struct sql_wide rest, zero = sql_wide_of_int(0);
-    sql_wide_div(wide, unit, &rest);
-    if (sql_wide_is_zero(rest))
-        return wide;
-    struct sql_wide down = sql_wide_sub(wide, rest); /* towards zero */
-    bool negative = sql_wide_is_negative(rest);
-    struct sql_wide away = negative ? sql_wide_sub(down, unit) : sql_wide_add(down, unit);
-    switch (how) {
-    case 'f':
-        return negative ? away : down;
-    case 'c':
-        return negative ? down : away;
-    case 't':
-        return down;
-    default: {
-        struct sql_wide size = negative ? sql_wide_sub(zero, rest) : rest;
-        return sql_wide_compare(sql_wide_add(size, size), unit) >= 0 ? away : down;
-    }
-    }
-}
-
 bool sql_run_round(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     (void)err;
@@ -140,18 +68,13 @@ bool sql_run_round(struct sql_call *call, const struct sql_value *args, struct s
     if (sql_type_is_float(type)) {
         double x = sql_value_double(&args[0], type);
         if (type->kind == TYPE_FLOAT32)
-            x = (double)(float)round_double(call->op, x, digits);
+            x = (double)(float)number_round(call->op, x, digits);
         else
-            x = round_double(call->op, x, digits);
+            x = number_round(call->op, x, digits);
         *out = sql_value_of_double(x, &call->out);
         return true;
     }
-    int64_t scale = sql_type_scale(type), drop = scale - digits;
-    struct sql_wide wide = sql_value_wide(&args[0], type);
-    if (drop > 76)
-        wide = sql_wide_of_int(0);
-    else if (drop > 0)
-        wide = round_wide(call->op, wide, sql_wide_pow10((unsigned)drop));
+    struct sql_wide wide = number_round_wide(call->op, sql_value_wide(&args[0], type), type, digits);
     *out = sql_value_of_wide(wide, call->type, &call->out);
     return true;
 }

@@ -25,7 +25,7 @@ const crashTest = (...args) => run(sluice, ['crash-test', '--dir', dir, '-o', 'j
 {
   const lossy = path.join(dir, 'sluiced')
   fs.writeFileSync(lossy, `#!/bin/sh
-find "$2/tables/default/crash_test" -name '*.parquet' 2>/dev/null | head -n 1 | xargs -r rm
+find "$2/tables/default/crash_test" -name '*.parquet' -printf '%s %p\\n' 2>/dev/null | sort -rn | head -n 1 | cut -d' ' -f2- | xargs -r rm
 exec "${path.join(bin, 'sluiced')}" "$@"
 `, { mode: 0o755 })
   const { code, stdout, stderr } = await crashTest('--kills', '5', '--sluiced', lossy)

@@ -103,6 +103,7 @@ check sizes base/bad.c "$(printf '\\n%.0s' $(seq 1501))"
 check leftovers base/bad.c '/* TO''DO: later */'
 check leftovers script/bad 'cp x /hom''e/me/x'
 check crash_points base/bad.c 'void f(void) { CRASH_POINT("c.d"); }'
+check reliability docs/RELIABILITY.md '`tests/unit/base/nothing.c:a_test`'
 check crash_points base/crash_points.h '    X("never.used")'
 
 echo "lint self-test: $failures failed"

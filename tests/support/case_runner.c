@@ -84,10 +84,8 @@ static bool add_column(struct run *run, struct str name, struct str type_text, e
         if (!default_parse(default_text, c->type, run->arena, &c->default_expr, &canonical, err))
             return false;
         c->default_text = canonical;
-        if (c->type == NULL)
-            c->type = default_type(c->default_expr);
     }
-    if (c->type == NULL)
+    if (c->type == NULL && c->default_expr == NULL)
         return err_set(err, ERR_SYNTAX_ERROR, "a column without a type");
     run->count++;
     return true;
@@ -511,7 +509,7 @@ static enum verdict run_case(struct run *run, const json_t *c)
     const char *query = json_string_value(json_object_get(c, "insert_query"));
     if (ddl == NULL || json_object_get(c, "bodies") != NULL || query == NULL)
         return SKIPPED;
-    if (!read_table(run, ddl, &err)) {
+    if (!read_table(run, ddl, &err) || !defaults_bind(run->columns, run->count, run->arena, &err)) {
         strbuf_addf(&run->why, "table: %d %s", (int)err.code, err.text);
         return run->cuts > 0 ? SKIPPED : FAILED;
     }

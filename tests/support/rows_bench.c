@@ -25,6 +25,8 @@ void bench_init(struct bench *b, const char *const *columns, size_t count)
                            &list[i].default_text, &err))
             fail_msg("%s: %s", columns[i], err.text);
     }
+    if (!defaults_bind(list, count, arena, &err))
+        fail_msg("%s", err.text);
     *b = (struct bench){ .settings = *format_settings_default() };
     b->schema = schema_new(arena, list, count, 1);
     rng_seeded_init(&b->rng, 1);
