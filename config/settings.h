@@ -41,6 +41,8 @@
     X(BYTES, spool_free_min,      "spool.free_min",      "64MiB", 0, 1ull << 50, false, "Space on the disk that inserts leave free.") \
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
     X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
+    X(NS,    scrub_interval,      "scrub.interval",      "168h", 0, 9000000000000000000ull, false, "How often each part is read whole and checked; 0 turns it off.") \
+    X(BYTES, scrub_rate,          "scrub.rate",          "1MiB", 1024, 1ull << 40, false, "Bytes a second of those checks.") \
     X(BYTES, dlq_bytes_max,       "dlq.bytes_max",       "1GiB", 1048576, 12ull << 30, false, "Space for dead letters.") \
     X(UINT,  dlq_letters_max,     "dlq.letters_max",     "1000000", 1, 1000000000, false, "Number of dead letters.") \
     X(NS,    dlq_age_max,         "dlq.age_max",         "0", 0, 9000000000000000000ull, false, "Age at which dead letters are dropped; 0 is never.") \

@@ -73,7 +73,7 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader;
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader, *scrubbers;
     struct server *servers[NET_SOCKETS_MAX + 2], *admin; /* those of the data port, then TLS, then unix */
     _Atomic size_t servers_count;                        /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -198,6 +198,11 @@ static uint64_t spool_read_step(void *context, uint64_t now_ns)
 static uint64_t merge_step(void *context, uint64_t now_ns)
 {
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
+static uint64_t scrub_step(void *context, uint64_t now_ns)
+{
+    return store_scrub_step(((struct runtime *)context)->gateway.store, now_ns);
 }
 
 static uint64_t publish_step(void *context, uint64_t now_ns)
@@ -398,7 +403,9 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .dir = runtime->data_dir,
                                      .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
                                      .merge_threads = runtime->config->merge_threads,
-                                     .bytes_max = runtime->config->storage_max_bytes };
+                                     .bytes_max = runtime->config->storage_max_bytes,
+                                     .scrub_interval_ns = runtime->config->scrub_interval,
+                                     .scrub_bytes_per_s = runtime->config->scrub_rate };
     if (!store_open(&options, &gateway->store, &why, err)) {
         if (why == STORE_OPEN_LOCKED)
             *exit_status = RUNTIME_DATA_LOCKED;
@@ -500,6 +507,7 @@ static void start_workers(struct runtime *runtime)
     runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
+    runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -826,6 +834,7 @@ static void stop(struct runtime *runtime)
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
+    loop_free(runtime->scrubbers);
     loop_free(runtime->spool_reader);
     loop_free(runtime->spool_writer);
     spool_close(gateway->spool);

@@ -398,6 +398,8 @@ static bool open_writer(struct merger *m, struct err *err)
                                        .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
+                                       .blooms = def->blooms,
+                                       .blooms_count = def->blooms_count,
                                        .row_group_rows = m->group_rows };
     return part_writer_open(job->fs, job->dir, job->name, def->stored, &options, &m->writer, err);
 }

@@ -16,8 +16,6 @@
 #include "base/map.h"
 #include "storage/table_impl.h"
 
-enum { LOG_BYTES_MAX = 256 * 1024 * 1024 };
-
 enum fate { FATE_ACTIVE, FATE_COVERED, FATE_CUT, FATE_INCOMPLETE };
 
 struct found {
