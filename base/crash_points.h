@@ -23,6 +23,7 @@
     X("table.linked")      /* parts to be detached have their second name */ \
     X("table.attached")    /* an attached part is under its final name, its source still there */ \
     X("table.gone")        /* single parts are gone by tokens.log, still on disk */ \
+    X("scrub.logged")      /* the identities of a damaged part are safe, its file still there */ \
     X("recover.removed")   /* a leftover file is gone, the rest of recovery to come */ \
     X("durable.written")   /* fs_write_durably: temporary file safe, not renamed */ \
     X("durable.committed") /* fs_write_durably: renamed and synced */ \

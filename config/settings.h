@@ -14,6 +14,8 @@
     X(TEXT,  tls_listen,          "tls.listen",          "", 0, 0, false, "Address of the data port for TLS, HOST:PORT; empty: none.") \
     X(TEXT,  tls_cert,            "tls.cert",            "", 0, 0, true, "File of the certificate and its chain, PEM; a relative path is in $CREDENTIALS_DIRECTORY where systemd sets it. Read again at a reload.") \
     X(TEXT,  tls_key,             "tls.key",             "", 0, 0, true, "File of the certificate's private key, PEM.") \
+    X(TEXT,  unix_listen,         "unix.listen",         "", 0, 0, false, "Path of a unix socket that serves the data port's requests; empty: none.") \
+    X(TEXT,  unix_mode,           "unix.mode",           "0660", 0, 0, false, "Permissions of that socket, octal.") \
     X(TEXT,  data_dir,            "data_dir",            "/var/lib/sluice", 0, 0, false, "Directory of everything that is kept.") \
     X(ENUM,  log_level,           "log.level",           "info", 0, 3, true, "debug|info|warn|error: The least level that is written.") \
     X(ENUM,  log_format,          "log.format",          "auto", 0, 2, false, "auto|logfmt|json: auto writes logfmt to a terminal, JSON elsewhere.") \
@@ -39,6 +41,8 @@
     X(BYTES, spool_free_min,      "spool.free_min",      "64MiB", 0, 1ull << 50, false, "Space on the disk that inserts leave free.") \
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
     X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
+    X(NS,    scrub_interval,      "scrub.interval",      "168h", 0, 9000000000000000000ull, false, "How often each part is read whole and checked; 0 turns it off.") \
+    X(BYTES, scrub_rate,          "scrub.rate",          "1MiB", 1024, 1ull << 40, false, "Bytes a second of those checks.") \
     X(BYTES, dlq_bytes_max,       "dlq.bytes_max",       "1GiB", 1048576, 12ull << 30, false, "Space for dead letters.") \
     X(UINT,  dlq_letters_max,     "dlq.letters_max",     "1000000", 1, 1000000000, false, "Number of dead letters.") \
     X(NS,    dlq_age_max,         "dlq.age_max",         "0", 0, 9000000000000000000ull, false, "Age at which dead letters are dropped; 0 is never.") \

@@ -247,6 +247,7 @@ static void read_stats(struct parquet_file *file)
                 continue;
             stats->nulls = found->nulls;
             stats->nulls_known = found->nulls_known && found->nulls <= (uint64_t)file->meta.groups[g].rows;
+            stats->only_nulls = stats->nulls_known && found->nulls == (uint64_t)file->meta.groups[g].rows;
             stats->nans = found->nans;
             stats->nans_known = found->nans_known;
             if (found->known && file->meta.type_order != NULL && file->meta.type_order[first])
@@ -390,7 +391,7 @@ void parquet_set_verify_checksums(struct parquet_file *file, bool verify)
 
 /* ---- verify ---- */
 
-static bool verify_bytes(struct parquet_file *file, struct err *err)
+bool parquet_verify_bytes(struct parquet_file *file, struct err *err)
 {
     enum { PIECE_BYTES = 1 << 20 };
     char *piece = mem_alloc((size_t)MIN(file->footer_offset, (uint64_t)PIECE_BYTES));
@@ -411,7 +412,7 @@ static bool verify_bytes(struct parquet_file *file, struct err *err)
 
 bool parquet_verify(struct parquet_file *file, struct err *err)
 {
-    if (!verify_bytes(file, err))
+    if (!parquet_verify_bytes(file, err))
         return false;
     for (size_t g = 0; g < file->meta.groups_count; g++) {
         for (size_t i = 0; i < file->schema->columns_count; i++) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -114,6 +115,58 @@ bool net_listen(struct str address, size_t count, int fds[NET_SOCKETS_MAX], uint
     }
     freeaddrinfo(info);
     return ok;
+}
+
+/* ---- unix sockets ---- */
+
+static bool unix_address(struct str path, struct sockaddr_un *address, struct err *err)
+{
+    *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (path.len == 0 || path.data[0] != '/' || path.len >= sizeof(address->sun_path))
+        return err_set(err, ERR_BAD_ARGUMENTS, "\"" STR_FMT "\" is not an absolute path of at most %zu bytes",
+                       STR_ARG(path), sizeof(address->sun_path) - 1);
+    memcpy(address->sun_path, path.data, path.len);
+    return true;
+}
+
+/* Left behind by a process that is gone? */
+static bool is_stale(const struct sockaddr_un *address)
+{
+    struct stat stat;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool stale = fd >= 0 && lstat(address->sun_path, &stat) == 0 && S_ISSOCK(stat.st_mode) &&
+                 connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 && errno == ECONNREFUSED;
+    if (fd >= 0)
+        (void)close(fd);
+    return stale;
+}
+
+bool net_listen_unix(struct str path, unsigned mode, int *out, struct err *err)
+{
+    struct sockaddr_un address;
+    if (!unix_address(path, &address, err))
+        return false;
+    if (is_stale(&address))
+        (void)unlink(address.sun_path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    /* Nobody connects before listen(), so the permissions are right when the first one can. */
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(address.sun_path, mode) != 0 || listen(fd, BACKLOG) != 0) {
+        err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "listen on " STR_FMT, STR_ARG(path));
+        if (fd >= 0)
+            (void)close(fd);
+        return false;
+    }
+    *out = fd;
+    return true;
+}
+
+void net_unlink_unix(struct str path)
+{
+    struct sockaddr_un address;
+    struct err ignored = { 0 };
+    if (unix_address(path, &address, &ignored) && is_stale(&address))
+        (void)unlink(address.sun_path);
 }
 
 bool net_adopt(int fd, uint16_t *port, struct err *err)

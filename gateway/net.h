@@ -14,6 +14,11 @@ enum { NET_SOCKETS_MAX = 64 };
 /* count listening sockets on HOST:PORT ("[::1]:8124", "*:0"), sharing the port between them; *port is the port in use.
  * Errors: BAD_ARGUMENTS, CANNOT_OPEN_FILE (address in use, ...). */
 must_use bool net_listen(struct str address, size_t count, int fds[NET_SOCKETS_MAX], uint16_t *port, struct err *err);
+/* A listening unix socket at an absolute path, with permissions from the beginning. A socket that nobody listens on any
+ * more is replaced; anything else at the path stays. Errors: BAD_ARGUMENTS, CANNOT_OPEN_FILE. */
+must_use bool net_listen_unix(struct str path, unsigned mode, int *fd, struct err *err);
+/* When it is closed: its path goes, unless somebody else listens there by now. */
+void net_unlink_unix(struct str path);
 /* An inherited descriptor has to be a listening stream socket. *port is 0 for one that has none. */
 must_use bool net_adopt(int fd, uint16_t *port, struct err *err);
 /* Sends a state line to systemd ($NOTIFY_SOCKET), if path is not NULL; failures are of no consequence. */

@@ -73,12 +73,13 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader;
-    struct server *servers[NET_SOCKETS_MAX + 1], *admin; /* those of the data port, then that for TLS */
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader, *scrubbers;
+    struct server *servers[NET_SOCKETS_MAX + 2], *admin; /* those of the data port, then TLS, then unix */
     _Atomic size_t servers_count;                        /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
     size_t data_fds_count;
     uint16_t data_port, admin_port, tls_port;
+    bool unix_made;
     atomic_bool hurry;
     char *dlq_dir, *damaged_dir, *data_dir;
 };
@@ -199,6 +200,11 @@ static uint64_t merge_step(void *context, uint64_t now_ns)
     return store_merge_step(((struct runtime *)context)->gateway.store, now_ns);
 }
 
+static uint64_t scrub_step(void *context, uint64_t now_ns)
+{
+    return store_scrub_step(((struct runtime *)context)->gateway.store, now_ns);
+}
+
 static uint64_t publish_step(void *context, uint64_t now_ns)
 {
     return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
@@ -289,6 +295,17 @@ static bool open_sockets(struct runtime *runtime, struct err *err)
     return true;
 }
 
+/* A listener of the data port: one thread. */
+static bool start_server(struct runtime *runtime, struct server_options *options, struct err *err)
+{
+    options->gateway = &runtime->gateway;
+    options->connections_max = MAX(options->connections_max, (uint64_t)16);
+    if (!server_start(options, &runtime->servers[runtime->servers_count], err))
+        return false;
+    runtime->servers_count++;
+    return true;
+}
+
 static bool has_tls(const struct config *config)
 {
     return config->tls_listen.len > 0;
@@ -314,15 +331,41 @@ static bool start_tls(struct runtime *runtime, struct err *err)
     if (!runtime_check(config, runtime->environment, err) ||
         !net_listen(config->tls_listen, 1, fds, &runtime->tls_port, err))
         return false;
-    struct server_options options = { .gateway = &runtime->gateway,
-                                      .listen_fd = fds[0],
-                                      .tls = true,
-                                      .connections_max = MAX(runtime->gateway.connections_max / 2, 16u),
-                                      .name = "tls" };
-    if (!server_start(&options, &runtime->servers[runtime->servers_count], err))
+    struct server_options options = {
+        .listen_fd = fds[0], .tls = true, .connections_max = runtime->gateway.connections_max / 2, .name = "tls"
+    };
+    return start_server(runtime, &options, err);
+}
+
+static bool parse_mode(struct str text, unsigned *mode)
+{
+    *mode = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '7' || *mode > 0777)
+            return false;
+        *mode = *mode * 8 + (unsigned)(text.data[i] - '0');
+    }
+    return text.len > 0 && *mode <= 0777;
+}
+
+static bool start_unix(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    struct str path = config->unix_listen;
+    unsigned mode;
+    int fd;
+    if (path.len == 0)
+        return true;
+    if (!parse_mode(config->unix_mode, &mode))
+        return err_set(err, ERR_BAD_ARGUMENTS, "unix.mode: \"" STR_FMT "\" is not a mode in octal, as 0660",
+                       STR_ARG(config->unix_mode));
+    if (!net_listen_unix(path, mode, &fd, err))
         return false;
-    runtime->servers_count++;
-    return true;
+    runtime->unix_made = true;
+    struct server_options options = { .listen_fd = fd,
+                                      .connections_max = runtime->gateway.connections_max / 2,
+                                      .name = "unix" };
+    return start_server(runtime, &options, err);
 }
 
 static bool start_admin(struct runtime *runtime, struct err *err)
@@ -340,14 +383,12 @@ static bool start_servers(struct runtime *runtime, struct err *err)
 {
     size_t count = runtime->data_fds_count;
     for (size_t i = 0; i < count; i++) {
-        struct server_options options = { .gateway = &runtime->gateway,
-                                          .listen_fd = runtime->data_fds[i],
+        struct server_options options = { .listen_fd = runtime->data_fds[i],
                                           .keep_fd = runtime->environment->inherited_fds >= 1,
-                                          .connections_max = MAX(runtime->gateway.connections_max / count, 16u),
+                                          .connections_max = runtime->gateway.connections_max / count,
                                           .name = "data" };
-        if (!server_start(&options, &runtime->servers[i], err))
+        if (!start_server(runtime, &options, err))
             return false;
-        runtime->servers_count++;
     }
     return true;
 }
@@ -362,7 +403,9 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .dir = runtime->data_dir,
                                      .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
                                      .merge_threads = runtime->config->merge_threads,
-                                     .bytes_max = runtime->config->storage_max_bytes };
+                                     .bytes_max = runtime->config->storage_max_bytes,
+                                     .scrub_interval_ns = runtime->config->scrub_interval,
+                                     .scrub_bytes_per_s = runtime->config->scrub_rate };
     if (!store_open(&options, &gateway->store, &why, err)) {
         if (why == STORE_OPEN_LOCKED)
             *exit_status = RUNTIME_DATA_LOCKED;
@@ -464,6 +507,7 @@ static void start_workers(struct runtime *runtime)
     runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
+    runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
@@ -508,7 +552,7 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
         return false;
     metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
     start_workers(runtime);
-    if (!start_servers(runtime, err) || !start_tls(runtime, err))
+    if (!start_servers(runtime, err) || !start_tls(runtime, err) || !start_unix(runtime, err))
         return false;
     set_stage(runtime, STAGE_SERVING);
     if (!write_port_file(runtime, err))
@@ -790,6 +834,7 @@ static void stop(struct runtime *runtime)
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
+    loop_free(runtime->scrubbers);
     loop_free(runtime->spool_reader);
     loop_free(runtime->spool_writer);
     spool_close(gateway->spool);
@@ -806,6 +851,8 @@ static void stop(struct runtime *runtime)
     if (gateway->store != NULL)
         store_close(gateway->store);
     tls_unload();
+    if (runtime->unix_made)
+        net_unlink_unix(runtime->config->unix_listen);
     running_free(gateway->running);
     sessions_free(gateway->sessions);
     auth_free(runtime->auth);

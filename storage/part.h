@@ -91,6 +91,8 @@ struct part {
     struct fs_file *handle;   /* atomic; opened by the first read, see part_pin */
     uint64_t removed_mono_ns; /* guarded by the table's lock: when a merge replaced it; 0 while active */
     int64_t removed_wall_ns;
+    uint64_t checked_mono_ns; /* guarded by the table's lock: when all of it was last read, or written; 0: not yet */
+    bool is_suspect;          /* guarded by the table's lock: a merge could not read it */
     enum part_publication publication; /* guarded by the table's lock */
     int64_t retired_ms;                /* likewise; PART_RETIRED: when */
     bool merging;                      /* guarded by the table's lock: the source of a running merge */

@@ -1,14 +1,16 @@
 /* store.c: opening the data directory, looking tables up, and the steps of background work. */
 #include "storage/store.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "storage/store_impl.h"
 
-enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 0, FORMAT_BYTES_MAX = 4096, PART_LOG_ROWS = 10000 };
+enum { FORMAT_MAJOR = 1, FORMAT_MINOR = 1, PART_LOG_ROWS = 10000 };
 #define MERGE_AGAIN_NS (1 * NS_PER_S)
 #define CLEAN_AGAIN_NS (1 * NS_PER_S)
 #define PUBLISH_AGAIN_NS (1 * NS_PER_S)
@@ -20,20 +22,36 @@ static bool write_format(struct store *store, struct err *err)
     struct strbuf text = { 0 };
     strbuf_addf(&text, "product=sluice\nmajor=%d\nminor=%d\nseed=%016llx\n", FORMAT_MAJOR, FORMAT_MINOR,
                 (unsigned long long)rng_next(store->env.rng));
+    strbuf_addf(&text, "crc32c=%08x\n", crc32c(0, strbuf_view(&text)));
     bool ok = fs_write_durably(store->env.fs, store->dir, "FORMAT", strbuf_view(&text), false, err);
     strbuf_fini(&text);
     return ok;
 }
 
-static bool check_format(struct str text, struct err *err)
+/* crc32c, over all before it, is the last line from minor version 1 on. */
+static bool format_checks(struct str text, uint64_t minor)
 {
-    struct str line, name;
+    static const char mark[] = "crc32c=";
+    ptrdiff_t at = str_find(text, STR("crc32c="));
+    char expected[16];
+    if (at == STR_NONE)
+        return minor == 0;
+    snprintf(expected, sizeof expected, "%08x\n", crc32c(0, str_sub(text, 0, (size_t)at)));
+    return str_is(str_from(text, (size_t)at + sizeof mark - 1), expected);
+}
+
+bool store_check_format(struct str text, struct err *err)
+{
+    struct str whole = text, line, name;
     bool product = false, major = false;
+    uint64_t minor = 0;
     while (str_cut(&text, '\n', &line)) {
         struct str value = line;
         uint64_t number = 0;
         if (!str_cut(&value, '=', &name))
             continue;
+        if (str_is(name, "minor") && !str_to_u64(value, &minor))
+            minor = UINT64_MAX;
         if (str_is(name, "product"))
             product = str_is(value, "sluice");
         if (str_is(name, "major") && str_to_u64(value, &number)) {
@@ -43,7 +61,9 @@ static bool check_format(struct str text, struct err *err)
             major = number == FORMAT_MAJOR;
         }
     }
-    return (product && major) || err_set(err, ERR_CORRUPTED_DATA, "FORMAT does not say that this is Sluice's data");
+    if (!product || !major)
+        return err_set(err, ERR_CORRUPTED_DATA, "FORMAT does not say that this is Sluice's data");
+    return format_checks(whole, minor) || err_set(err, ERR_CORRUPTED_DATA, "the checksum of FORMAT does not match");
 }
 
 static bool take_format(struct store *store, enum store_open_failure *why, struct err *err)
@@ -59,7 +79,7 @@ static bool take_format(struct store *store, enum store_open_failure *why, struc
         return err_set(err, ERR_CORRUPTED_DATA, "%s has tables but no FORMAT", store->dir);
     }
     bool ok = fs_read_file(store->env.fs, path, FORMAT_BYTES_MAX, &text, err);
-    if (ok && !check_format(strbuf_view(&text), err)) {
+    if (ok && !store_check_format(strbuf_view(&text), err)) {
         *why = STORE_OPEN_FORMAT;
         ok = err_wrap(err, "%s", path);
     }
@@ -78,15 +98,20 @@ static bool take_lock(struct store *store, enum store_open_failure *why, struct 
     return err_wrap(err, "another process uses %s", store->dir);
 }
 
-static bool count_damaged(struct store *store, struct err *err)
+bool store_count_damaged(struct fs *fs, const char *dir, uint64_t *count, struct err *err)
 {
     struct fs_names names = { 0 };
-    if (!fs_make_dirs(store->env.fs, store->env.damaged_dir, err) ||
-        !fs_list(store->env.fs, store->env.damaged_dir, &names, err))
+    struct err why = { 0 };
+    char path[PATH_BYTES];
+    *count = 0;
+    if (!path_join(path, dir, "", "damaged", err))
         return false;
+    if (!fs_list(fs, path, &names, &why) && why.code != ERR_FILE_DOESNT_EXIST) {
+        *err = why;
+        return false;
+    }
     for (size_t i = 0; i < names.count; i++)
-        if (!str_ends(str_of(names.names[i]), STR(".txt")) && names.names[i][0] != '_')
-            store->env.damaged++;
+        *count += !str_ends(str_of(names.names[i]), STR(".txt")) && names.names[i][0] != '_';
     fs_names_fini(&names);
     return true;
 }
@@ -135,6 +160,8 @@ static struct store *store_new(const struct store_options *options)
     store->env.damaged_dir = strbuf_take(&path);
     store->merge_threads = options->merge_threads;
     store->bytes_max = options->bytes_max;
+    store->scrub_interval_ns = options->scrub_interval_ns;
+    store->scrub_bytes_per_s = options->scrub_bytes_per_s;
     store->env.part_log = part_log_new(PART_LOG_ROWS);
     mutex_init(&store->ddl, LOCK_DDL);
     mutex_init(&store->lock, LOCK_STORE);
@@ -159,8 +186,11 @@ bool store_open(const struct store_options *options, struct store **out, enum st
     struct store *store = store_new(options);
     uint64_t began = clock_mono_ns(options->clock);
     *why = STORE_OPEN_ERROR;
+    json_object_seed(0); /* else jansson does so when it is first used, by whatever threads there are then */
     bool ok = fs_make_dirs(options->fs, options->dir, err) && take_lock(store, why, err) &&
-              take_format(store, why, err) && count_damaged(store, err) &&
+              take_format(store, why, err) &&
+              store_count_damaged(options->fs, options->dir, &store->env.damaged, err) &&
+              fs_make_dirs(options->fs, store->env.damaged_dir, err) &&
               fs_make_dirs(options->fs, store->tables_dir, err) && catalog_open(store, err);
     if (!ok) {
         store_free(store);

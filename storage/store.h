@@ -21,10 +21,11 @@ struct store_options {
     struct fs *fs;
     struct clock *clock;
     struct rng *rng;
-    const char *dir;        /* DATA; made if missing */
-    uint64_t merge_threads; /* merges at once; 0 = none */
-    uint64_t merge_memory;  /* what one may take, about; 0: MERGE_MEMORY_MAX */
-    uint64_t bytes_max;     /* of all active parts; beyond it the oldest go; 0 = no cap */
+    const char *dir;                               /* DATA; made if missing */
+    uint64_t merge_threads;                        /* merges at once; 0 = none */
+    uint64_t merge_memory;                         /* what one may take, about; 0: MERGE_MEMORY_MAX */
+    uint64_t bytes_max;                            /* of all active parts; beyond it the oldest go; 0 = no cap */
+    uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
 };
 enum store_open_failure { STORE_OPEN_ERROR, STORE_OPEN_LOCKED, STORE_OPEN_FORMAT };
 
@@ -35,6 +36,8 @@ must_use bool store_open(const struct store_options *options, struct store **sto
 /* Cancels merges, closes everything. No table may be referenced. */
 void store_close(struct store *store);
 const char *store_dir(const struct store *store);
+/* Files in DATA/damaged, 0 without the directory. */
+must_use bool store_count_damaged(struct fs *fs, const char *dir, uint64_t *count, struct err *err);
 struct part_log *store_part_log(struct store *store);        /* lent */
 void store_add_damaged(struct store *store, uint64_t files); /* that somebody else has set aside in the same place */
 uint64_t store_damaged(const struct store *store);           /* files set aside, this start and before */
@@ -62,6 +65,10 @@ must_use bool store_ddl(struct store *store, struct str query, struct str databa
  * over, and active ones that are beyond a TTL or a cap. */
 uint64_t store_merge_step(struct store *store, uint64_t now_ns);
 uint64_t store_clean_step(struct store *store, uint64_t now_ns);
+/* Reads one part whole if one is due, and sets it aside where it does not check. */
+uint64_t store_scrub_step(struct store *store, uint64_t now_ns);
+/* Reads all of them; how many were set aside, or could not be. */
+uint64_t store_scrub_all(struct store *store, uint64_t now_ns);
 /* publish: brings Delta logs up to date; with force also those that are not due. One thread at a time. */
 uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force);
 /* Makes running merges stop at the next row group, and no new ones start. */

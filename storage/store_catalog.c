@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 #include "base/crash_points.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "storage/catalog_name.h"
 #include "storage/store_impl.h"
 
-enum { SQL_BYTES_MAX = 4 * 1024 * 1024 };
 static const char move_prefix[] = "_move_", new_prefix[] = "_new_";
 
 static char *join(const char *dir, const char *prefix, const char *name)
@@ -138,10 +138,24 @@ void catalog_close(struct store *store)
 
 /* ---- databases ---- */
 
+static const char database_magic[] = "-- sluice database 1: crc32c=";
+
+bool catalog_database_sql(struct str text, struct str *sql, struct err *err)
+{
+    char expected[16];
+    struct str line;
+    *sql = text;
+    if (!str_cut(sql, '\n', &line) || !str_starts(line, str_of(database_magic)))
+        return err_set(err, ERR_CORRUPTED_DATA, "the first line is not that of a database's definition");
+    snprintf(expected, sizeof expected, "%08x", crc32c(0, *sql));
+    return str_is(str_from(line, sizeof database_magic - 1), expected) ||
+           err_set(err, ERR_CORRUPTED_DATA, "the checksum of the database's definition does not match");
+}
+
 bool catalog_create_database(struct store *store, struct str name, struct str comment, struct err *err)
 {
     struct fs *fs = store->env.fs;
-    struct strbuf sql = { 0 };
+    struct strbuf sql = { 0 }, file = { 0 };
     char encoded[CATALOG_NAME_BYTES];
     if (!catalog_name_ok(name))
         return err_set(err, ERR_BAD_ARGUMENTS, "names of databases have 1 to %d bytes without control characters",
@@ -156,7 +170,9 @@ bool catalog_create_database(struct store *store, struct str name, struct str co
         lexer_print_string(&sql, comment);
         strbuf_add_char(&sql, '\n');
     }
-    bool written = write_sluice_file(store, temp, "database.sql", strbuf_view(&sql), true, err);
+    strbuf_addf(&file, "%s%08x\n", database_magic, crc32c(0, strbuf_view(&sql)));
+    strbuf_add(&file, strbuf_view(&sql));
+    bool written = write_sluice_file(store, temp, "database.sql", strbuf_view(&file), true, err);
     bool ok = written && fs_rename(fs, temp, path, err);
     if (!ok)
         remove_tree(store, temp);
@@ -167,6 +183,7 @@ bool catalog_create_database(struct store *store, struct str name, struct str co
     if (ok)
         add_database(store, name, path, comment);
     strbuf_fini(&sql);
+    strbuf_fini(&file);
     free(temp);
     free(path);
     return ok || err_wrap(err, "create database " STR_FMT, STR_ARG(name));
@@ -603,13 +620,13 @@ static void open_database(struct store *store, const char *entry)
     char *dir = join(store->tables_dir, "", entry), *path = join(dir, "_sluice/", "database.sql");
     struct arena *arena = arena_new(4096);
     struct ddl_statement statement = { 0 };
-    struct strbuf sql = { 0 }, name = { 0 };
+    struct strbuf text = { 0 }, name = { 0 };
     struct err err = { 0 };
-    struct str comment = STR_EMPTY;
+    struct str comment = STR_EMPTY, sql = STR_EMPTY;
     bool known = catalog_name_decode(str_of(entry), &name);
-    if (!fs_read_file(store->env.fs, path, SQL_BYTES_MAX, &sql, &err) ||
-        !ddl_parse(strbuf_view(&sql), STR("default"), arena, &statement, &err) ||
-        statement.kind != DDL_CREATE_DATABASE) {
+    if (!fs_read_file(store->env.fs, path, SQL_BYTES_MAX, &text, &err) ||
+        !catalog_database_sql(strbuf_view(&text), &sql, &err) ||
+        !ddl_parse(sql, STR("default"), arena, &statement, &err) || statement.kind != DDL_CREATE_DATABASE) {
         log_warn("database.sql cannot be read, the directory's name is used: dir=%s error=%s", dir, err.text);
         if (!known)
             strbuf_add(&name, str_of(entry));
@@ -620,7 +637,7 @@ static void open_database(struct store *store, const char *entry)
     }
     if (catalog_database(store, strbuf_view(&name)) == NULL)
         add_database(store, strbuf_view(&name), dir, comment);
-    strbuf_fini(&sql);
+    strbuf_fini(&text);
     strbuf_fini(&name);
     arena_free(arena);
     free(path);

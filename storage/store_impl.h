@@ -16,7 +16,7 @@ struct store {
     struct table_env env;
     char *dir, *tables_dir;
     struct fs_file *lock_file;
-    uint64_t merge_threads, bytes_max;
+    uint64_t merge_threads, bytes_max, scrub_interval_ns, scrub_bytes_per_s;
     struct mutex ddl;  /* LOCK_DDL: one change of the catalog at a time, with its I/O */
     struct mutex lock; /* LOCK_STORE; guards the maps and what follows */
     struct map databases;
@@ -42,6 +42,12 @@ must_use bool catalog_exchange_tables(struct store *store, struct table *a, stru
 /* Writes table.sql of a changed definition. */
 must_use bool catalog_write_def(struct store *store, const char *table_dir, const struct table_def *def,
                                 struct err *err);
+
+enum { FORMAT_BYTES_MAX = 4096, SQL_BYTES_MAX = 4 * 1024 * 1024 };
+/* Text of DATA/FORMAT. Errors: NOT_IMPLEMENTED for a newer one, CORRUPTED_DATA. */
+must_use bool store_check_format(struct str text, struct err *err);
+/* The statement in a database.sql, after its checksum. */
+must_use bool catalog_database_sql(struct str text, struct str *sql, struct err *err);
 
 /* ---- store_cap.c ---- */
 /* Removes the oldest parts of these tables until what is left is within the cap. */

@@ -401,6 +401,7 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
                    size_t remove_count, uint64_t removed_mono_ns)
 {
     int64_t wall_ns = clock_wall_ns(t->env->clock);
+    uint64_t now_ns = clock_mono_ns(t->env->clock);
     mutex_lock(&t->lock);
     t->current = part_set_change(t->current, add, add_count, remove, remove_count);
     t->publication.changes += add_count + remove_count;
@@ -409,6 +410,8 @@ void table_publish(struct table *t, struct part *const *add, size_t add_count, s
         t->old_cap = MAX(t->old_count + remove_count, t->old_cap * 2);
         t->old = mem_realloc(t->old, t->old_cap * sizeof(struct part *));
     }
+    for (size_t i = 0; i < add_count; i++)
+        add[i]->checked_mono_ns = now_ns;
     for (size_t i = 0; i < remove_count; i++) {
         t->old[t->old_count++] = part_ref(remove[i]);
         remove[i]->removed_mono_ns = removed_mono_ns;

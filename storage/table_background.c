@@ -114,8 +114,9 @@ static bool pick_untouched(const struct table *t, const struct merge_candidate *
     return false;
 }
 
-/* A part with rows over their time, written before `before`: then it is a merge of its own. */
-static bool pick_expired(const struct table *t, const struct merge_candidate *list, int64_t before_wall_ns,
+/* A part with rows over their time, written before `before`: then it is a merge of its own. One whose rows are all over
+ * is left to the cleaning, unless all are to be merged. */
+static bool pick_expired(const struct table *t, const struct merge_candidate *list, bool all, int64_t before_wall_ns,
                          struct merge_range *range)
 {
     const struct table_def *def = t->def;
@@ -123,8 +124,10 @@ static bool pick_expired(const struct table *t, const struct merge_candidate *li
         return false;
     for (size_t i = 0; i < t->current->count; i++) {
         const struct part *part = t->current->parts[i];
-        if (list[i].busy || part->created_wall_ns >= before_wall_ns ||
-            ttl_of_part(def->ttl, part, clock_wall_ns(t->env->clock)) == TTL_LIVE)
+        if (list[i].busy || part->created_wall_ns >= before_wall_ns)
+            continue;
+        enum ttl_state state = ttl_of_part(def->ttl, part, clock_wall_ns(t->env->clock));
+        if (state == TTL_LIVE || (state == TTL_ALL && !all))
             continue;
         *range = (struct merge_range){ .from = i, .count = 1 };
         return true;
@@ -153,7 +156,7 @@ static bool choose(struct table *t, struct str partition_id, bool all, int64_t b
     struct merge_candidate *list = candidates_of(t, partition_id, all);
     bool found = all ? merge_pick_any(list, t->current->count, &limits, &range) || pick_untouched(t, list, &range)
                      : merge_pick(list, t->current->count, &limits, &range);
-    choice->for_ttl = !found && pick_expired(t, list, before_wall_ns, &range);
+    choice->for_ttl = !found && pick_expired(t, list, all, before_wall_ns, &range);
     found = found || choice->for_ttl;
     if (found) {
         choice->count = range.count;
@@ -288,6 +291,15 @@ static bool publish_merge(struct table *t, struct choice *choice, struct part_wr
     return ok;
 }
 
+/* The next scrub tells which of them is damaged. */
+static void suspect_sources(struct table *t, const struct choice *choice)
+{
+    mutex_lock(&t->lock);
+    for (size_t i = 0; i < choice->count; i++)
+        choice->sources[i]->is_suspect = true;
+    mutex_unlock(&t->lock);
+}
+
 static bool merge_chosen(struct table *t, struct choice *choice, struct err *err)
 {
     struct part_writer *writer = NULL;
@@ -318,6 +330,8 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
     part_unref(part);
     part_writer_free(writer);
     strbuf_fini(&dir);
+    if (!ok && (err->code == ERR_CORRUPTED_DATA || err->code == ERR_CHECKSUM_DOESNT_MATCH))
+        suspect_sources(t, choice);
     choice_fini(t, choice, unmark);
     struct str outcome = ok ? STR("ok") : err->code == ERR_ABORTED ? STR("cancelled") : STR("failed");
     metric_series_add(metric_series1(METRIC_MERGES, outcome), 1);

@@ -114,7 +114,8 @@ struct table {
     bool log_broken; /* the file's end is not to be trusted: it is written anew */
 };
 
-enum { TABLE_PARTS_CUT_NS = 1 }; /* removed_mono_ns of a part that was cut off: its tokens are forgotten */
+enum { LOG_BYTES_MAX = 256 * 1024 * 1024 }; /* of a tokens.log that is read */
+enum { TABLE_PARTS_CUT_NS = 1 };            /* removed_mono_ns of a part that was cut off: its tokens are forgotten */
 
 /* ---- opening, in table.c and table_recover.c ---- */
 /* Recovers what is in dir, which holds _sluice/table.sql; def is taken over, also on failure. */
@@ -188,6 +189,13 @@ must_use bool table_remove_claimed(struct table *table, struct part *const *part
 void table_remove_useless(struct table *table); /* expired whole, or without a row */
 /* For system.part_log, the metrics and the log. */
 void table_note_removal(struct table *table, const struct part *part, enum part_reason reason);
+
+/* ---- checks of parts, in table_scrub.c ---- */
+/* The active part whose check is the longest ago, referenced, and when that was, plus 1: 0 for one that is suspect, 1
+ * where it was not since the start. NULL: there is none. */
+struct part *table_scrub_next(struct table *table, uint64_t *due_ns);
+/* Reads the part whole; sets it aside where it does not check. False: it does not. */
+bool table_scrub_part(struct table *table, struct part *part, uint64_t now_ns);
 
 /* ---- publication, in table_publish.c ---- */
 /* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */

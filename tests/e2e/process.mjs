@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import crypto from 'node:crypto'
 import fs from 'node:fs'
+import http from 'node:http'
 import os from 'node:os'
 import path from 'node:path'
 import { Daemon, bin, check, equal, run, test, until } from './lib.mjs'
@@ -57,6 +58,28 @@ await test(d, {
     equal(await d.exit, { code: 0, signal: null }, 'exit')
     await d.launch()
     equal(Number(await d.sql('SELECT count() FROM t')), 1, 'rows')
+  },
+  'a unix socket serves the data port, and goes with the daemon': async () => {
+    const socketPath = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-unix-')), 's')
+    const d = await Daemon.start({ args: ['--set', `unix.listen=${socketPath}`, '--set', 'unix.mode=0600'] })
+    equal(fs.statSync(socketPath).mode & 0o777, 0o600, 'its permissions')
+    const ask = (body) => new Promise((resolve, reject) => {
+      http.request({ socketPath, method: 'POST', path: '/' }, (res) => {
+        let text = ''
+        res.on('data', (part) => { text += part })
+        res.on('end', () => resolve(text))
+      }).on('error', reject).end(body)
+    })
+    equal(await ask('CREATE TABLE t (a Int8) ORDER BY a'), '', 'CREATE')
+    equal(await ask('INSERT INTO t VALUES (1), (2)'), '', 'an insert')
+    equal(await ask('SELECT count() FROM t'), '2\n', 'its rows')
+    await d.kill()
+    check(fs.existsSync(socketPath), 'a kill leaves it')
+    await d.restart()
+    equal(await ask('SELECT count() FROM t'), '2\n', 'it is made anew')
+    await d.close()
+    check(!fs.existsSync(socketPath), 'and gone after a clean stop')
+    fs.rmdirSync(path.dirname(socketPath))
   },
   'users: each by hash, with grants': async () => {
     const sha = (text) => 'sha256:' + crypto.createHash('sha256').update(text).digest('hex')

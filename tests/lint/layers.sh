@@ -13,7 +13,7 @@ BEGIN {
     knows["buffer"] = " buffer base format dlq "
     knows["gateway"] = " gateway base config format storage dlq buffer "
     knows["cli"] = " cli base config format storage dlq buffer " # not gateway: it talks HTTP to it
-    place["lmdb.h"] = "^dlq/(dlq_lmdb[.]c|lmdb_env[.][ch])$"
+    place["lmdb.h"] = "^dlq/(dlq_lmdb[.]c|lmdb_env[.][ch]|lmdb_verify[.]c)$"
     place["microhttpd.h"] = "^gateway/"
     place["curl/curl.h"] = "^(gateway|cli)/"
     place["sqlite3.h"] = "^storage/"

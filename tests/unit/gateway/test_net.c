@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "gateway/net.h"
+#include "support/temp_dir.h"
 
 static void close_all(const int *fds, size_t count)
 {
@@ -105,6 +107,38 @@ static void states_reach_an_abstract_socket(void **state)
     close(fd);
 }
 
+/* The socket is there with its permissions, one that nobody listens on is replaced, anything else is not. */
+static void a_unix_socket_replaces_only_what_is_left_behind(void **state)
+{
+    char dir[PATH_BYTES], path[PATH_BYTES + 8];
+    struct err err = { 0 };
+    struct stat stat;
+    int fd = -1, other = -1;
+    (void)state;
+    temp_dir_make(dir);
+    snprintf(path, sizeof(path), "%s/s", dir);
+    assert_true(net_listen_unix(str_of(path), 0600, &fd, &err));
+    assert_int_equal(lstat(path, &stat), 0);
+    assert_true(S_ISSOCK(stat.st_mode));
+    assert_int_equal(stat.st_mode & 0777, 0600);
+    assert_false(net_listen_unix(str_of(path), 0600, &other, &err)); /* in use */
+    net_unlink_unix(str_of(path));
+    assert_int_equal(lstat(path, &stat), 0); /* still in use */
+    close(fd);
+    assert_true(net_listen_unix(str_of(path), 0660, &fd, &err)); /* left behind */
+    close(fd);
+    net_unlink_unix(str_of(path));
+    assert_int_equal(lstat(path, &stat), -1);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    assert_false(net_listen_unix(str_of(path), 0600, &other, &err)); /* somebody's file */
+    assert_int_equal(lstat(path, &stat), 0);
+    assert_false(net_listen_unix(STR("relative"), 0600, &other, &err));
+    assert_int_equal(err.code, ERR_BAD_ARGUMENTS);
+    temp_dir_remove(dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +146,7 @@ int main(void)
         cmocka_unit_test(a_port_in_use_is_an_error),
         cmocka_unit_test(an_address_is_host_and_port),
         cmocka_unit_test(what_is_no_listening_socket_is_not_adopted),
+        cmocka_unit_test(a_unix_socket_replaces_only_what_is_left_behind),
         cmocka_unit_test(states_reach_an_abstract_socket),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

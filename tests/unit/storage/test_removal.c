@@ -428,6 +428,119 @@ static void what_an_alter_cannot_do_has_the_engines_code(void **state)
     table_unref(t);
 }
 
+/* ---- damage ---- */
+
+/* A store that checks each part every hour. */
+static void open_scrubbing(struct fixture *f)
+{
+    enum store_open_failure why;
+    struct err err = { 0 };
+    struct store_options options = { .fs = f->fs,
+                                     .clock = &f->clock.clock,
+                                     .rng = &f->rng.rng,
+                                     .dir = f->dir,
+                                     .merge_threads = 1,
+                                     .scrub_interval_ns = 3600 * NS_PER_S,
+                                     .scrub_bytes_per_s = 1 << 20 };
+    fixture_close(f);
+    if (!store_open(&options, &f->store, &why, &err))
+        stop("open", &err);
+}
+
+static void scrub(struct fixture *f, int times)
+{
+    for (int i = 0; i < times; i++) {
+        clock_manual_advance(&f->clock, NS_PER_S);
+        store_scrub_step(f->store, f->clock.mono);
+    }
+}
+
+/* Damages the first part of the partition, among its pages. */
+static void flip(struct fixture *f, struct table *t, const char *partition)
+{
+    struct part_set *set = table_snapshot(t);
+    size_t from, count;
+    part_set_partition(set, str_of(partition), &from, &count);
+    assert_true(count > 0);
+    fs_sim_flip(f->fs, set->parts[from]->path, 20, 4);
+    part_set_unref(set);
+}
+
+static void a_damaged_part_is_found_and_set_aside(void **state)
+{
+    struct fixture *f = *state;
+    create(f, "PARTITION BY p ORDER BY k SETTINGS non_replicated_deduplication_window_seconds = 1000000");
+    open_scrubbing(f);
+    struct table *t = find_table(f, "t");
+    insert_times(t, three, 3, "first"); /* of two parts */
+    insert_times(t, (struct row[]){ { 1, 4, "d" } }, 1, "second");
+    flip(f, t, "1");
+    scrub(f, 10);
+    assert_int_equal(store_damaged(f->store), 0); /* it was written just now */
+    clock_manual_advance(&f->clock, 3600 * NS_PER_S);
+    scrub(f, 10);
+    assert_int_equal(store_damaged(f->store), 1);
+    assert_rows(t, "1:4:d 2:3:c");
+    assert_true(insert_times(t, three, 3, "first"));
+    table_unref(t);
+    open_scrubbing(f);
+    t = find_table(f, "t");
+    assert_rows(t, "1:4:d 2:3:c"); /* the rest of its flush stays */
+    assert_true(insert_times(t, three, 3, "first"));
+    assert_int_equal(store_damaged(f->store), 1);
+    table_unref(t);
+}
+
+static void parts_of_before_the_start_are_checked_at_once(void **state)
+{
+    struct fixture *f = *state;
+    create(f, "ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert_times(t, three, 3, "");
+    flip(f, t, "all");
+    table_unref(t);
+    open_scrubbing(f);
+    t = find_table(f, "t");
+    scrub(f, 1);
+    assert_rows(t, "");
+    table_unref(t);
+}
+
+static void what_a_merge_cannot_read_is_checked_next(void **state)
+{
+    struct fixture *f = *state;
+    create(f, "ORDER BY k");
+    open_scrubbing(f);
+    struct table *t = find_table(f, "t");
+    insert_times(t, three, 3, "");
+    insert_times(t, (struct row[]){ { 1, 4, "d" } }, 1, "");
+    flip(f, t, "all");
+    assert_int_not_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_OK);
+    scrub(f, 2);
+    assert_rows(t, "1:4:d");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    table_unref(t);
+}
+
+static void a_reader_goes_on_in_a_part_that_is_set_aside(void **state)
+{
+    struct fixture *f = *state;
+    create(f, "ORDER BY k");
+    struct table *t = find_table(f, "t");
+    insert_times(t, three, 3, "");
+    flip(f, t, "all");
+    struct part_set *set = table_snapshot(t);
+    assert_int_equal(store_scrub_all(f->store, f->clock.mono), 1);
+    struct column column;
+    struct err err = { 0 };
+    column_init(&column, parquet_schema(set->parts[0]->file)->columns[2].type);
+    assert_true(
+        parquet_read_column(set->parts[0]->file, 0, 2, &column, &err)); /* another column than the damaged one */
+    column_fini(&column);
+    part_set_unref(set);
+    table_unref(t);
+}
+
 /* ---- the log ---- */
 
 static void print_event(void *context, const struct part_log_row *row)
@@ -476,6 +589,10 @@ int main(void)
         T(a_part_of_another_table_is_not_attached),
         T(columns_go_and_change_their_names_in_old_parts_too),
         T(what_an_alter_cannot_do_has_the_engines_code),
+        T(a_damaged_part_is_found_and_set_aside),
+        T(parts_of_before_the_start_are_checked_at_once),
+        T(what_a_merge_cannot_read_is_checked_next),
+        T(a_reader_goes_on_in_a_part_that_is_set_aside),
         T(what_becomes_of_parts_is_in_the_part_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,8 +73,8 @@ static void data_of_another_format_is_refused(void **state)
     assert_true(fs_unlink(f->fs, "/data/FORMAT", &err)); /* tables without a format are not ours to judge */
     assert_false(store_open(&options, &f->store, &why, &err));
     assert_int_equal(why, STORE_OPEN_FORMAT);
-    assert_true(
-        fs_write_durably(f->fs, "/data", "FORMAT", STR("product=sluice\nmajor=1\nminor=9\nseed=1\n"), true, &err));
+    assert_true(fs_write_durably(f->fs, "/data", "FORMAT",
+                                 STR("product=sluice\nmajor=1\nminor=9\nseed=1\ncrc32c=cf18da4b\n"), true, &err));
     assert_true(store_open(&options, &f->store, &why, &err)); /* a later minor is readable */
 }
 

@@ -1,0 +1,69 @@
+// The life of a table over the wire: rows that are over, parts that are put aside and come back, columns that change their
+// names, and what `sluice verify` says of a data directory.
+import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
+import { Daemon, bin, check, equal, test, until } from './lib.mjs'
+
+const d = await Daemon.start()
+const run = (...args) => {
+  const r = spawnSync(path.join(bin, 'sluice'), [...args, '--url', d.url, '--admin-url', d.adminUrl], { encoding: 'utf8' })
+  return { status: r.status, out: r.stdout, err: r.stderr }
+}
+const verify = (...args) => {
+  const r = run('verify', d.data, '-o', 'json', ...args)
+  return { status: r.status, ...JSON.parse(r.out || '{}'), err: r.err }
+}
+const count = async (table) => Number((await d.rows(`SELECT count() FROM ${table}`))[0][0])
+
+await test(d, {
+  'rows go by TTL, whole parts at once and others at merges': async () => {
+    await d.sql(`CREATE TABLE ttl (ts DateTime, k UInt32) ENGINE = MergeTree ORDER BY k TTL ts + INTERVAL 1 DAY
+      SETTINGS merge_with_ttl_timeout = 0`)
+    await d.insert('ttl', '{"ts":"2000-01-01 00:00:00","k":1}')
+    await until(async () => await count('ttl') === 0, 'the part to go')
+    await d.insert('ttl', '{"ts":"2000-01-01 00:00:00","k":2}\n{"ts":"2100-01-01 00:00:00","k":3}')
+    await until(async () => await count('ttl') === 1, 'the row to go')
+    equal(await d.rows('SELECT k FROM ttl'), [[3]], 'what stays')
+    const log = await d.rows("SELECT event_type, merge_reason, reason, rows FROM system.part_log WHERE table = 'ttl' AND (reason = 'ttl' OR merge_reason = 'TTLDeleteMerge')")
+    equal(log, [['RemovePart', 'NotAMerge', 'ttl', 1], ['MergeParts', 'TTLDeleteMerge', 'ttl', 1]], 'part_log')
+    await d.sql('ALTER TABLE ttl REMOVE TTL')
+  },
+  'a partition is detached and attached, and named meanwhile': async () => {
+    await d.sql('CREATE TABLE life (p UInt8, k UInt32, s String) ENGINE = MergeTree PARTITION BY p ORDER BY k')
+    await d.insert('life', '{"p":1,"k":1,"s":"a"}\n{"p":2,"k":2,"s":"b"}')
+    await d.sql('ALTER TABLE life DETACH PARTITION 1')
+    equal([await count('life'), await d.rows("SELECT name FROM system.detached_parts WHERE table = 'life'")], [1, [['1_1_1_0']]], 'detached')
+    await d.restart()
+    await d.sql("ALTER TABLE life ATTACH PART '1_1_1_0'")
+    equal([await count('life'), await d.rows('SELECT count() FROM system.detached_parts')], [2, [[0]]], 'attached')
+  },
+  'columns go and change their names': async () => {
+    await d.sql("ALTER TABLE life RENAME COLUMN s TO text, ADD COLUMN s UInt8 DEFAULT 7")
+    equal(await d.rows('SELECT text, s FROM life ORDER BY k'), [['a', 7], ['b', 7]], 'renamed')
+    await d.sql('ALTER TABLE life DROP COLUMN text, DROP COLUMN s, ADD COLUMN text String')
+    equal(await d.rows('SELECT * FROM life ORDER BY k'), [[1, 1, ''], [2, 2, '']], 'made anew')
+  },
+  'verify keeps out of a running daemon, and says that all is sound afterwards': async () => {
+    await d.insert('life', '{"p":3,"k":"no number"}', { wait_for_async_insert: 0, input_format_allow_errors_num: 0 })
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    equal(verify().status, 4, 'in use')
+    await d.stop()
+    const { status, ok, letters, damaged, findings } = verify()
+    equal([status, ok, letters, damaged, findings], [0, true, 1, 0, []], 'sound')
+  },
+  'verify finds a flipped bit and repairs by setting the part aside': async () => {
+    const dir = path.join(d.data, 'tables/default/life/p=2')
+    const file = path.join(dir, fs.readdirSync(dir).find((name) => name.endsWith('.parquet')))
+    const bytes = fs.readFileSync(file)
+    bytes[10] ^= 1
+    fs.writeFileSync(file, bytes)
+    equal([verify('--quick').status, verify().status], [0, 1], 'quick looks at footers only')
+    const repaired = verify('--repair')
+    equal([repaired.status, repaired.damaged, repaired.set_aside, repaired.findings[0].path], [1, 1, 1, file], 'repair')
+    equal(verify().status, 0, 'afterwards')
+    check(fs.readdirSync(path.join(d.data, 'damaged')).some((name) => name.endsWith(path.basename(file))), 'it is kept')
+    await d.launch()
+    equal(await count('life'), 1, 'the rest')
+  },
+})
