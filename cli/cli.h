@@ -104,6 +104,8 @@ int verb_dlq_export(struct cli *cli);
 int verb_dlq_import(struct cli *cli);
 int verb_dlq_drop(struct cli *cli);
 int verb_load_upclick(struct cli *cli);
+int verb_backup(struct cli *cli);
+int verb_restore(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_crash_test(struct cli *cli);
 #endif
