@@ -572,7 +572,7 @@ static bool cast_cell(struct cast *cast, const struct column *src, size_t row, s
         below.nulls = NULL;
         return cast_null(cast, src, dst, &done) && (done || cast_cell(cast, &below, row, dst));
     }
-    if (cast->rules.by_name && is_other_shape(from, to))
+    if (cast->rules.by_name && !cast->rules.any_shape && is_other_shape(from, to))
         return refuse(cast, from, to);
     if (from->enums_count > 0 && to->enums_count > 0)
         return cast_enum(cast, src, row, dst);

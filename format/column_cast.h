@@ -17,6 +17,7 @@ struct column_cast_rules {
      * arrays, maps and tuples become nothing else; fixed bytes are taken for what is as wide. Otherwise tuples go by
      * name where both have the same, else by place, and the number of elements must be the same. */
     bool by_name, fold_names;
+    bool any_shape; /* by_name, but arrays, maps and tuples may become a text all the same, as Arrow is read */
 };
 
 /* Appends rows [from, from + count) of src to dst. On failure r->err is set and dst may hold part of them: the caller

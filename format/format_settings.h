@@ -63,6 +63,8 @@
     X(UINT, input_format_json_max_depth, 1000, "") \
     X(BOOL, input_format_json_compact_allow_variable_number_of_columns, false, "") \
     X(ENUM, input_format_column_name_matching_mode, 0, "auto|match_case|ignore_case") \
+    X(BOOL, input_format_arrow_case_insensitive_column_matching, false, "") \
+    X(BOOL, input_format_arrow_allow_missing_columns, true, "") \
     X(BOOL, input_format_parquet_case_insensitive_column_matching, false, "") \
     X(BOOL, input_format_parquet_allow_missing_columns, true, "") \
     X(BOOL, input_format_parquet_verify_checksums, true, "") \

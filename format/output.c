@@ -44,6 +44,7 @@ static const struct entry entries[] = {
     { { "SQLInsert", "SQLInsert", TEXT },                                                     output_sql_insert,         0, 0, 0 },
     { { "Markdown", "Markdown", TEXT },                                                       output_markdown,           0, 0, 0 },
     { { "Markdown", "MD", TEXT },                                                             output_markdown,           0, 0, 0 },
+    { { "XML", "XML", "application/xml; charset=UTF-8" },                                     output_xml,                0, 0, 0 },
     { { "CustomSeparated", "CustomSeparated", TEXT },                                         output_custom,             0, 0, 0 },
     { { "CustomSeparatedWithNames", "CustomSeparatedWithNames", TEXT },                       output_custom,             1, 0, 0 },
     { { "CustomSeparatedWithNamesAndTypes", "CustomSeparatedWithNamesAndTypes", TEXT },       output_custom,             1, 1, 0 },
@@ -109,7 +110,7 @@ bool output_format_find(struct str name, const struct output_format **format, st
 static bool is_document(const struct entry *entry)
 {
     return entry->write == output_json || entry->write == output_json_compact ||
-           entry->write == output_json_columns_metadata;
+           entry->write == output_json_columns_metadata || entry->write == output_xml;
 }
 
 /* Each run of bytes that are no UTF-8 becomes one U+FFFD. */

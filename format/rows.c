@@ -72,6 +72,8 @@ static const struct {
     { "RowBinaryWithDefaults", &rows_binary_defaults },
     { "Native", &rows_native },
     { "Parquet", &rows_parquet },
+    { "Arrow", &rows_arrow },
+    { "ArrowStream", &rows_arrow_stream },
     { "RawBLOB", &rows_blob },
 };
 
@@ -113,9 +115,7 @@ static const char *const output_only[] = { "Hash",
                                            "XML" };
 
 /* Formats that the engine reads and we do not: an honest answer instead of "unknown". */
-static const char *const not_read[] = { "Arrow",
-                                        "ArrowStream",
-                                        "Avro",
+static const char *const not_read[] = { "Avro",
                                         "AvroConfluent",
                                         "BSONEachRow",
                                         "Buffers",

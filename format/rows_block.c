@@ -45,6 +45,7 @@ static bool cast(struct row_parser *p, const struct row_block *columns, const st
 {
     struct column_cast_rules rules = { .nulls_as_zero = p->target->settings->input_format_null_as_default,
                                        .by_name = columns->by_name,
+                                       .any_shape = columns->any_shape,
                                        .fold_names = columns->fold_names };
     return column_cast(&p->r, from, at, count, rules, to);
 }

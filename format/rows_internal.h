@@ -144,9 +144,9 @@ struct row_column {
 };
 struct row_block {
     struct row_column *list;
-    size_t count, cap, known; /* of this block; that there is room for; that were in use before */
-    size_t rows, at;          /* of the block; the next to be given out */
-    bool by_name, fold_names; /* see column_cast_rules */
+    size_t count, cap, known;            /* of this block; that there is room for; that were in use before */
+    size_t rows, at;                     /* of the block; the next to be given out */
+    bool by_name, any_shape, fold_names; /* see column_cast_rules */
 };
 void row_block_fini(struct row_block *columns);
 /* The column at `place`, as the block before left it, without data. */
@@ -156,9 +156,34 @@ must_use bool row_block_convert(struct row_parser *p, const struct row_block *co
 /* The next row, or all that are left as one where there is nothing to do for any of them. There must be one. */
 enum row_step row_block_row(struct row_parser *p, struct row_block *columns);
 
+/* ---- files that have columns of their own (rows_sources.c) ---- */
+enum { ROW_PATH_MAX = 32 };
+struct row_source {              /* where a column of the table comes from */
+    size_t column, target;       /* of the file's schema, of the table's */
+    uint16_t path[ROW_PATH_MAX]; /* fields below that column */
+    unsigned path_count;
+    const struct type *types[ROW_PATH_MAX + 1]; /* of the column, and after each step of the path */
+};
+struct row_sources {
+    struct arena *arena;
+    const struct schema *schema; /* the file's */
+    const char *format;          /* for errors */
+    bool fold, allow_missing;
+    struct row_source *list;
+    size_t count;
+};
+/* Fills list. Errors: DUPLICATE_COLUMN, THERE_IS_NO_COLUMN. */
+must_use bool row_sources_find(struct row_parser *p, struct row_sources *sources);
+/* column->data, of the source's column, becomes the target's. */
+must_use bool row_source_convert(struct row_parser *p, const struct row_block *columns, const struct row_source *source,
+                                 struct row_column *column);
+/* Dates have to be looked at. */
+bool row_source_has_dates(const struct type *type);
+
 extern const struct row_format rows_json_each_row, rows_json_strings_each_row, rows_json_compact[3],
     rows_json_compact_strings[3], rows_tsv[3], rows_tsv_raw[3], rows_csv[3], rows_values, rows_tskv, rows_lines,
-    rows_binary[3], rows_binary_defaults, rows_native, rows_parquet, rows_blob, rows_json, rows_json_compact_document,
-    rows_json_object_each_row, rows_json_columns, rows_json_compact_columns, rows_json_columns_with_metadata,
-    rows_json_as_string, rows_json_as_object, rows_custom[3], rows_custom_ignore_spaces[3];
+    rows_binary[3], rows_binary_defaults, rows_native, rows_parquet, rows_arrow, rows_arrow_stream, rows_blob,
+    rows_json, rows_json_compact_document, rows_json_object_each_row, rows_json_columns, rows_json_compact_columns,
+    rows_json_columns_with_metadata, rows_json_as_string, rows_json_as_object, rows_custom[3],
+    rows_custom_ignore_spaces[3];
 #endif
