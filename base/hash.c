@@ -17,6 +17,11 @@ uint64_t hash64_seed(struct str s, uint64_t seed)
     return XXH3_64bits_withSeed(s.data, s.len, seed);
 }
 
+uint64_t hash_xxh64(struct str s)
+{
+    return XXH64(s.data, s.len, 0);
+}
+
 struct hash128 hash128(struct str s)
 {
     XXH128_hash_t h = XXH3_128bits(s.data, s.len);

@@ -32,7 +32,8 @@ uint64_t hash64(struct str s); /* XXH3-64, seed 0 */
 uint64_t hash64_seed(struct str s, uint64_t seed);
 struct hash128 hash128(struct str s); /* XXH3-128, seed 0 */
 struct hash128 hash128_seed(struct str s, uint64_t seed);
-uint64_t hash_process_seed(void); /* random, the same for the life of the process */
+uint64_t hash_xxh64(struct str s); /* the older XXH64, seed 0: what Parquet's Bloom filters use */
+uint64_t hash_process_seed(void);  /* random, the same for the life of the process */
 
 /* Streaming XXH3-64 of seed 0. */
 struct hash64_stream;

@@ -80,6 +80,9 @@ void cli_add_text(struct strbuf *sql, struct str text);
 /* "table" or "db.table" as a condition on the columns database and table. */
 void cli_add_table_condition(struct cli *cli, struct strbuf *sql, struct str table);
 
+/* The sum of the samples of one family on a metrics page. */
+double cli_sum_metric(struct str page, const char *name);
+
 /* ---- printing ---- */
 /* A statement that answers rows: its answer as JSON, with "meta" and "data". NULL: the error has been printed. */
 json_t *cli_rows(struct cli *cli, struct str statement);
@@ -104,6 +107,11 @@ int verb_dlq_export(struct cli *cli);
 int verb_dlq_import(struct cli *cli);
 int verb_dlq_drop(struct cli *cli);
 int verb_load_upclick(struct cli *cli);
+int verb_top(struct cli *cli);
+int verb_reload(struct cli *cli);
+int verb_drain(struct cli *cli);
+int verb_user_hash(struct cli *cli);
+int verb_completion(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_crash_test(struct cli *cli);
 #endif

@@ -49,6 +49,15 @@ const struct verb cli_verbs[] = {
       "      Where: --target http://ADDRESS:PORT (--url), --allow-remote if that is not this machine.\n"
       "      The check: --verify, --no-verify.",
       "sluice load upclick --functions 200 --every 10 --duration 60", verb_load_upclick },
+    { "top", "[--every SECONDS] [--count N]", "What flows through the daemon, live; until Ctrl-C", "sluice top",
+      verb_top },
+    { "reload", "", "Read the configuration again; the daemon says what is wrong with it", "sluice reload",
+      verb_reload },
+    { "drain", "", "End the daemon as SIGTERM does: flush all, answer all", "sluice drain", verb_drain },
+    { "user hash", "[--generate]", "A token from standard input, or a new one, as the configuration wants it",
+      "sluice user hash --generate", verb_user_hash },
+    { "completion", "bash|zsh|fish", "A script that completes these verbs and their options",
+      "sluice completion bash > /etc/bash_completion.d/sluice", verb_completion },
     { "verify", "DATA [--quick] [--repair]",
       "Is every byte below the data directory what it was written as? While no daemon\n"
       "      uses it. --quick: of parts only the footers. --repair: what is damaged goes to\n"

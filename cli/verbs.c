@@ -184,8 +184,7 @@ int verb_parts(struct cli *cli)
     return status;
 }
 
-/* Sums the samples of one family on a metrics page. */
-static double sum_metric(struct str page, const char *name)
+double cli_sum_metric(struct str page, const char *name)
 {
     double sum = 0;
     struct str line, wanted = str_of(name);
@@ -250,7 +249,7 @@ int verb_status(struct cli *cli)
     if (!is_ready)
         json_object_set_new(out, "reason", json_stringn(reason.data, reason.len));
     for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
-        json_object_set_new(out, figures[i].key, figure(sum_metric(strbuf_view(&page.body), figures[i].metric)));
+        json_object_set_new(out, figures[i].key, figure(cli_sum_metric(strbuf_view(&page.body), figures[i].metric)));
     if (cli->json) {
         json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
         putchar('\n');

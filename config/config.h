@@ -23,6 +23,8 @@ struct config_user {
     unsigned grants;          /* enum config_grant, or-ed */
     const struct str *tables; /* patterns "db.table", "db.*"; count 0: all */
     size_t tables_count;
+    const struct str *settings; /* "name=value": what a request of this user asks for where it says nothing */
+    size_t settings_count;
 };
 
 #define CONFIG_FIELD_TEXT struct str

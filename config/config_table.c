@@ -369,5 +369,6 @@ void config_default_file(struct strbuf *out)
              "#  agent:\n"
              "#    password: \"sha256:...\"\n"
              "#    grants: [insert]\n"
-             "#    tables: [\"metrics.*\"]\n");
+             "#    tables: [\"metrics.*\"]\n"
+             "#    settings: [\"sluice_ack=spooled\"] # where a request says nothing else\n");
 }

@@ -3,15 +3,21 @@
 
 #include "base/text.h"
 #include "config/config_internal.h"
+#include "config/engine_settings.h"
 
-enum { USERS_MAX = 10000, TABLES_MAX = 1000 };
+enum { USERS_MAX = 10000, LIST_MAX = 1000 };
+
+/* A list of the user at hand. */
+struct list_builder {
+    struct str items[LIST_MAX];
+    size_t count;
+};
 
 struct config_users_builder {
     struct config *config;
     struct config_user *users; /* on the heap until finish */
     size_t count, cap;
-    struct str current_tables[TABLES_MAX];
-    size_t current_tables_count;
+    struct list_builder tables, settings;
 };
 
 struct config_users_builder *config_users_new(struct config *config)
@@ -21,17 +27,24 @@ struct config_users_builder *config_users_new(struct config *config)
     return builder;
 }
 
+static void close_list(struct list_builder *list, struct arena *arena, const struct str **items, size_t *count)
+{
+    if (list->count == 0)
+        return;
+    struct str *copy = ARENA_ARRAY(arena, struct str, list->count);
+    memcpy(copy, list->items, list->count * sizeof(copy[0]));
+    *items = copy;
+    *count = list->count;
+    list->count = 0;
+}
+
 static void close_user(struct config_users_builder *builder)
 {
-    if (builder->count == 0 || builder->current_tables_count == 0)
+    if (builder->count == 0)
         return;
     struct config_user *user = &builder->users[builder->count - 1];
-    size_t bytes = builder->current_tables_count * sizeof(struct str);
-    struct str *tables = arena_alloc(builder->config->arena, bytes);
-    memcpy(tables, builder->current_tables, bytes);
-    user->tables = tables;
-    user->tables_count = builder->current_tables_count;
-    builder->current_tables_count = 0;
+    close_list(&builder->tables, builder->config->arena, &user->tables, &user->tables_count);
+    close_list(&builder->settings, builder->config->arena, &user->settings, &user->settings_count);
 }
 
 bool config_users_add(struct config_users_builder *builder, struct str name, struct strbuf *problem)
@@ -93,6 +106,22 @@ static bool add_grant(struct config_user *user, struct str value, struct strbuf 
     return false;
 }
 
+static bool bad_value(const struct config_user *user, struct str field, struct str value, const char *why,
+                      struct strbuf *problem)
+{
+    strbuf_addf(problem, "users." STR_FMT "." STR_FMT ": '", STR_ARG(user->name), STR_ARG(field));
+    text_add_printable(problem, value, 80);
+    strbuf_addf(problem, "' %s", why);
+    return false;
+}
+
+static bool is_setting(struct str value)
+{
+    ptrdiff_t equals = str_find_char(value, '=');
+    struct str name = str_sub(value, 0, equals == STR_NONE ? 0 : (size_t)equals);
+    return engine_setting_find(name) != NULL || str_is(name, "sluice_ack");
+}
+
 bool config_users_set(struct config_users_builder *builder, struct str field, struct str value, struct strbuf *problem)
 {
     must(builder->count > 0);
@@ -103,18 +132,22 @@ bool config_users_set(struct config_users_builder *builder, struct str field, st
     if (str_is(field, "grants"))
         return add_grant(user, value, problem);
     if (str_is(field, "tables")) {
-        if (builder->current_tables_count == TABLES_MAX || str_find_char(value, '.') == STR_NONE) {
-            strbuf_addf(problem, "users." STR_FMT ".tables: '", STR_ARG(user->name));
-            text_add_printable(problem, value, 80);
-            strbuf_add_text(problem, "' is not a pattern such as db.table or db.*, or there are too many");
-            return false;
-        }
-        builder->current_tables[builder->current_tables_count++] = arena_dup(arena, value);
+        if (builder->tables.count == LIST_MAX || str_find_char(value, '.') == STR_NONE)
+            return bad_value(user, field, value, "is not a pattern such as db.table or db.*, or there are too many",
+                             problem);
+        builder->tables.items[builder->tables.count++] = arena_dup(arena, value);
+        return true;
+    }
+    if (str_is(field, "settings")) {
+        if (builder->settings.count == LIST_MAX || !is_setting(value))
+            return bad_value(user, field, value,
+                             "is not a known setting such as sluice_ack=spooled, or there are too many", problem);
+        builder->settings.items[builder->settings.count++] = arena_dup(arena, value);
         return true;
     }
     strbuf_addf(problem, "users." STR_FMT ": unknown field ", STR_ARG(user->name));
     text_add_printable(problem, field, 80);
-    strbuf_add_text(problem, " (password, grants, tables)");
+    strbuf_add_text(problem, " (password, grants, tables, settings)");
     return false;
 }
 

@@ -35,6 +35,10 @@ struct parquet_kv {
 };
 
 /* ---- writing ---- */
+struct parquet_bloom { /* a column that gets Bloom filters, in all its leaves, where they pay */
+    size_t column;
+    double rate; /* of wrong answers, between 0 and 1 */
+};
 struct parquet_options {
     enum parquet_profile profile;
     enum parquet_codec codec;
@@ -42,7 +46,9 @@ struct parquet_options {
     const size_t *sort_columns; /* leading plain columns of the sorting key */
     size_t sort_columns_count;
     uint64_t row_group_rows; /* 0 = 131072 */
-    bool text_is_bytes;      /* String goes without its annotation, whatever it holds */
+    const struct parquet_bloom *blooms;
+    size_t blooms_count;
+    bool text_is_bytes; /* String goes without its annotation, whatever it holds */
 };
 struct parquet_writer;
 
@@ -81,6 +87,7 @@ struct parquet_stats {     /* of one column in one row group, or of one page; bo
     struct str min_str, max_str; /* String: may be cut; still bounds */
     uint64_t nulls, nans;        /* NaN is outside the bounds */
     bool nulls_known, nans_known;
+    bool only_nulls; /* there is no value at all */
 };
 struct parquet_row_group {
     uint64_t rows;
@@ -115,6 +122,35 @@ struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_g
  * CORRUPTED_DATA, CHECKSUM_DOESNT_MATCH with row group, column and page. */
 must_use bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c,
                                   struct err *err);
+/* ---- reading some rows ---- */
+
+struct parquet_range { /* rows [from, to) of a row group; a list of them ascends, and none is empty */
+    uint64_t from, to;
+};
+struct parquet_pages { /* of the first leaf of a column */
+    size_t count;      /* 0: nothing is known of them */
+    const uint64_t *first_rows;
+    const struct parquet_stats *stats;
+};
+enum parquet_proof { PARQUET_NO_PROOF, PARQUET_DICTIONARY, PARQUET_BLOOM };
+
+/* One column of one row group, read in pieces: where its pages are and its dictionary are kept from piece to piece.
+ * Used by one thread; ends before the file. */
+struct parquet_chunk;
+struct parquet_chunk *parquet_chunk_open(struct parquet_file *file, size_t row_group, size_t column);
+void parquet_chunk_close(struct parquet_chunk *chunk);
+/* Appends the rows of the ranges, as parquet_read_column does all rows; pages without one of them are not read. */
+must_use bool parquet_chunk_read(struct parquet_chunk *chunk, const struct parquet_range *ranges, size_t ranges_count,
+                                 struct column *c, struct err *err);
+/* The pages of a column that is one leaf, lent. Errors: the callback's. */
+must_use bool parquet_chunk_pages(struct parquet_chunk *chunk, struct parquet_pages *pages, struct err *err);
+/* *proof says how it is known that none of these cells is in leaf `leaf` of the column (0 for a plain one), if it is.
+ * The cells are of the leaf's type; floats prove nothing. Errors: those of reading. */
+must_use bool parquet_chunk_lacks(struct parquet_chunk *chunk, size_t leaf, const struct column *cells,
+                                  enum parquet_proof *proof, struct err *err);
+/* Bytes read for this chunk so far. */
+uint64_t parquet_chunk_bytes(const struct parquet_chunk *chunk);
+
 /* How much memory one column of one row group may take; 1 GiB unless set. More is TOO_MANY_BYTES. */
 void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes);
 /* Whether the checksums of pages are looked at; they are unless this says no. */

@@ -15,6 +15,7 @@
 #include <zstd.h>
 
 #include "base/text.h"
+#include "format/parquet_bloom.h"
 #include "format/parquet_dictionary.h"
 
 struct pq_encoder {
@@ -28,10 +29,7 @@ struct pq_encoder {
 
 static void encoder_free(struct pq_encoder *e)
 {
-    pq_room_fini(&e->values.cells);
-    pq_room_fini(&e->values.fixed);
-    pq_room_fini(&e->values.ends);
-    strbuf_fini(&e->values.bytes);
+    pq_values_room_fini(&e->values);
     pq_dictionary_fini(&e->dictionary);
     pq_room_fini(&e->def);
     pq_room_fini(&e->rep);
@@ -237,6 +235,13 @@ static void cut_page(const struct work *w, bool dictionary, struct cut *cut)
         cut->row_to = row + n;
         cut->entry_to += n;
         cut->value_to += n;
+        return;
+    }
+    size_t entries = row_start(w, row_end) - cut->entry_from;
+    if (!strings && entries * (value_bytes + (w->rep != NULL)) <= bytes_max) { /* all of them, at a glance */
+        cut->row_to = row_end;
+        cut->entry_to += entries;
+        cut->value_to += values_in(w, cut->entry_from, cut->entry_to);
         return;
     }
     size_t bytes = 0;
@@ -699,6 +704,15 @@ static bool values_are_utf8(const struct work *w)
     return true;
 }
 
+/* Not where a dictionary answers exactly, and never larger than a quarter of what it may save reading. */
+static void make_bloom(struct work *w)
+{
+    struct pq_chunk *chunk = w->chunk;
+    bool all_in_dictionary = chunk->distinct > 0;
+    if (w->options->bloom_rate > 0 && !all_in_dictionary)
+        chunk->bloom = pq_bloom_make(w->leaf, &w->values, w->options->bloom_rate, (size_t)(chunk->bytes / 4), w->arena);
+}
+
 bool pq_chunk_encode(struct pq_encoder *e, const struct pq_leaf *leaf, const struct column *top, size_t from,
                      size_t count, const struct pq_chunk_options *options, struct arena *arena, struct strbuf *out,
                      struct pq_chunk *chunk, struct err *err)
@@ -733,6 +747,7 @@ bool pq_chunk_encode(struct pq_encoder *e, const struct pq_leaf *leaf, const str
     if (!encode_pages(&w))
         return false;
     chunk->bytes = out->len - w.start;
+    make_bloom(&w);
     if (w.rep != NULL) {
         chunk->def_histogram = histogram_sum(arena, chunk, false, leaf->max_def);
         chunk->rep_histogram = histogram_sum(arena, chunk, true, leaf->max_rep);

@@ -27,7 +27,8 @@ struct pq_chunk {
     const uint64_t *def_histogram, *rep_histogram;
     struct pq_page *pages; /* data pages */
     size_t pages_count;
-    bool bad_utf8; /* a STRING leaf that holds other bytes */
+    struct str bloom; /* Bloom filter with its header, or empty */
+    bool bad_utf8;    /* a STRING leaf that holds other bytes */
 };
 
 struct pq_chunk_options {
@@ -37,6 +38,7 @@ struct pq_chunk_options {
     bool repeats;       /* of the sort key, after those: long pages, which show a compressor that values come again */
     bool delta_strings; /* a leading string of the sort key */
     bool native;
+    double bloom_rate; /* 0: no Bloom filter */
 };
 
 /* Buffers and compression contexts, used for one chunk after the other. One thread at a time. */

@@ -1,4 +1,4 @@
-/* Page indexes and FileMetaData of a file being written. Field ids are those of parquet.thrift. */
+/* Bloom filters, page indexes and FileMetaData of a file being written. Field ids are those of parquet.thrift. */
 #include "format/parquet_footer.h"
 
 #include "base/text.h"
@@ -109,8 +109,20 @@ static bool group_has_index(const struct pq_written_file *file, const struct pq_
     return false;
 }
 
+static void write_blooms(struct pq_written_file *file, uint64_t start, struct strbuf *out)
+{
+    for (size_t g = 0; g < file->groups_count; g++) {
+        for (size_t i = 0; i < file->tree->leaves_count; i++) {
+            struct pq_written_chunk *c = &file->groups[g].chunks[i];
+            c->bloom_offset = start + out->len;
+            strbuf_add(out, c->chunk.bloom);
+        }
+    }
+}
+
 void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbuf *out)
 {
+    write_blooms(file, start, out);
     for (size_t g = 0; g < file->groups_count; g++) {
         for (size_t i = 0; group_has_index(file, &file->groups[g]) && i < file->tree->leaves_count; i++) {
             struct pq_written_chunk *c = &file->groups[g].chunks[i];
@@ -276,6 +288,10 @@ static void write_chunk(struct thrift_writer *w, const struct pq_leaf *leaf, con
         thrift_i64(w, 11, (int64_t)c->offset);
     pq_statistics_write(w, 12, leaf, &chunk->bounds, chunk->nulls, chunk->distinct, chunk->nans);
     write_encoding_stats(w, chunk);
+    if (chunk->bloom.len > 0) {
+        thrift_i64(w, 14, (int64_t)c->bloom_offset);
+        thrift_i32(w, 15, (int32_t)chunk->bloom.len);
+    }
     write_size_statistics(w, leaf, chunk);
     thrift_end(w);
     if (c->offset_index_bytes > 0) {

@@ -7,7 +7,7 @@
 struct pq_written_chunk {
     struct pq_chunk chunk;
     uint64_t offset; /* in the file */
-    uint64_t column_index_offset, offset_index_offset;
+    uint64_t bloom_offset, column_index_offset, offset_index_offset;
     uint32_t column_index_bytes, offset_index_bytes; /* 0: none */
 };
 struct pq_written_group {
@@ -27,8 +27,8 @@ struct pq_written_file {
 
 /* sluice.schema: {"profile":"lake","version":1,"columns":[{"name":"ts","type":"DateTime64(3)","id":1,...}, ...]} */
 void pq_schema_json(const struct schema *schema, enum parquet_profile profile, struct strbuf *json);
-/* Appends ColumnIndex and OffsetIndex where they are worth it and notes where they are. out begins at file offset
- * start. */
+/* Appends Bloom filters, and ColumnIndex and OffsetIndex where they are worth it, and notes where they are. out begins
+ * at file offset start. */
 void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbuf *out);
 /* Appends FileMetaData. *check_at is where in out the digits of sluice.check are; they are '0'. */
 void pq_footer_write(const struct pq_written_file *file, const struct parquet_kv *kv, size_t kv_count,

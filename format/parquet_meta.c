@@ -215,6 +215,21 @@ static void parse_encoding_stats(struct parser *p, struct thrift_field f, struct
     }
 }
 
+/* Fields that only save work: what they should not be is as good as absent. */
+static int64_t hint_i64(struct thrift_reader *r, struct thrift_field f)
+{
+    if (f.type >= THRIFT_I8 && f.type <= THRIFT_I64)
+        return thrift_get_i64(r, f);
+    thrift_skip(r, f);
+    return 0;
+}
+
+static int32_t hint_i32(struct thrift_reader *r, struct thrift_field f)
+{
+    int64_t value = hint_i64(r, f);
+    return value < 0 || value > INT32_MAX ? 0 : (int32_t)value;
+}
+
 static void parse_column_meta(struct parser *p, struct pq_meta_chunk *c)
 {
     struct thrift_field f;
@@ -253,6 +268,12 @@ static void parse_column_meta(struct parser *p, struct pq_meta_chunk *c)
         case 13:
             parse_encoding_stats(p, f, c);
             break;
+        case 14:
+            c->bloom_offset = hint_i64(r, f);
+            break;
+        case 15:
+            c->bloom_bytes = hint_i32(r, f);
+            break;
         default:
             thrift_skip(r, f);
         }
@@ -278,16 +299,16 @@ static void parse_chunk(struct parser *p, struct pq_meta_chunk *c)
                 parse_column_meta(p, c);
             break;
         case 4:
-            c->offset_index_offset = thrift_get_i64(r, f);
+            c->offset_index_offset = hint_i64(r, f);
             break;
         case 5:
-            c->offset_index_bytes = thrift_get_i32(r, f);
+            c->offset_index_bytes = hint_i32(r, f);
             break;
         case 6:
-            c->column_index_offset = thrift_get_i64(r, f);
+            c->column_index_offset = hint_i64(r, f);
             break;
         case 7:
-            c->column_index_bytes = thrift_get_i32(r, f);
+            c->column_index_bytes = hint_i32(r, f);
             break;
         case 8:
         case 9:

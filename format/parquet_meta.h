@@ -14,7 +14,8 @@ struct pq_meta_chunk {
     int64_t entries, uncompressed_bytes, bytes;
     int64_t data_offset, dictionary_offset; /* -1: absent */
     int64_t column_index_offset, offset_index_offset;
-    int32_t column_index_bytes, offset_index_bytes; /* 0: absent */
+    int64_t bloom_offset;
+    int32_t column_index_bytes, offset_index_bytes, bloom_bytes; /* 0: absent */
     struct pq_meta_stats stats;
     uint32_t encodings;      /* bit e: encoding e is used by some page */
     uint32_t data_encodings; /* by some data page, as encoding_stats has it; 0: not told */

@@ -247,6 +247,7 @@ static void read_stats(struct parquet_file *file)
                 continue;
             stats->nulls = found->nulls;
             stats->nulls_known = found->nulls_known && found->nulls <= (uint64_t)file->meta.groups[g].rows;
+            stats->only_nulls = stats->nulls_known && found->nulls == (uint64_t)file->meta.groups[g].rows;
             stats->nans = found->nans;
             stats->nans_known = found->nans_known;
             if (found->known && file->meta.type_order != NULL && file->meta.type_order[first])

@@ -12,7 +12,7 @@
 
 #include "format/column_cast.h"
 #include "format/parquet_decode.h"
-#include "format/parquet_file.h"
+#include "format/parquet_index.h"
 
 struct pq_decoder {
     struct pq_unpacker *unpacker;
@@ -82,17 +82,28 @@ static void decoder_return(struct pq_decoder *d)
 
 /* ---- the work on one chunk ---- */
 
+/* What is kept of a leaf's chunk between reads of it. */
+struct kept {
+    bool places_read;
+    struct pq_places places;
+    bool has_dictionary;
+    struct column dictionary; /* its values as cells */
+};
+
 struct work {
     struct pq_decoder *d;
     struct parquet_file *file;
     const struct pq_leaf *leaf;
     const struct pq_meta_chunk *meta;
-    struct column *top, *c; /* the schema's column and the leaf's */
-    size_t rows_before;     /* of top */
-    size_t slots;           /* rows added to c */
-    uint64_t entries, rows; /* read so far */
-    bool has_dictionary;
-    struct column dictionary; /* its values as cells */
+    struct kept *kept;
+    struct column *top, *c;                     /* the schema's column and the leaf's */
+    struct column *to;                          /* where the cells of a page go: c, or part */
+    struct column part;                         /* a page of which not all rows are wanted */
+    size_t rows_before;                         /* of top */
+    uint64_t entries;                           /* read so far */
+    uint64_t row;                               /* of the row group: first one of the next page */
+    const struct parquet_range *ranges, *range; /* wanted, NULL: all; the first that ends behind row */
+    size_t ranges_count;
     uint64_t memory_left;
     struct err *err;
 };
@@ -225,16 +236,17 @@ static uint64_t strings_bytes(const struct pq_values *v)
 /* Cells cost their width, and what text they are made of. */
 static bool charge_values(struct work *w, const struct pq_values *v)
 {
-    return charge(w, v->count, MAX(w->c->width, sizeof(uint64_t))) && charge(w, strings_bytes(v), 1);
+    return charge(w, v->count, MAX(w->to->width, sizeof(uint64_t))) && charge(w, strings_bytes(v), 1);
 }
 
 static bool append_indexed(struct work *w, struct str body, size_t count)
 {
-    if (!w->has_dictionary)
+    const struct column *dictionary = &w->kept->dictionary;
+    if (!w->kept->has_dictionary)
         return bad(w, "dictionary-coded, but there is no dictionary");
     if (body.len < 1)
         return bad(w, "its index width is missing");
-    if (!charge(w, count, MAX(w->c->width, sizeof(uint64_t))))
+    if (!charge(w, count, MAX(w->to->width, sizeof(uint64_t))))
         return false;
     uint32_t *indexes = pq_room(&w->d->indexes, count * sizeof *indexes), most = 0;
     const char *why = pq_decode_hybrid(str_from(body, 1), (uint8_t)body.data[0], indexes, count);
@@ -242,16 +254,16 @@ static bool append_indexed(struct work *w, struct str body, size_t count)
         return bad(w, why);
     for (size_t i = 0; i < count; i++)
         most = MAX(most, indexes[i]);
-    if (most >= w->dictionary.rows)
+    if (most >= dictionary->rows)
         return bad(w, "an index beyond the dictionary");
-    if (w->dictionary.offsets != NULL) {
+    if (dictionary->offsets != NULL) {
         uint64_t bytes = 0;
         for (size_t i = 0; i < count; i++)
-            bytes += w->dictionary.offsets[indexes[i]] - column_start(&w->dictionary, indexes[i]);
+            bytes += dictionary->offsets[indexes[i]] - column_start(dictionary, indexes[i]);
         if (!charge(w, bytes, 1))
             return false;
     }
-    column_gather(w->c, &w->dictionary, indexes, count);
+    column_gather(w->to, dictionary, indexes, count);
     return true;
 }
 
@@ -267,7 +279,7 @@ static bool append_values(struct work *w, int encoding, struct str body, size_t 
     const char *why = decode_values(w, encoding, body, count, &values);
     if (why != NULL)
         return bad(w, why);
-    return charge_values(w, &values) && pq_values_append(w->leaf, &values, w->c, w->err);
+    return charge_values(w, &values) && pq_values_append(w->leaf, &values, w->to, w->err);
 }
 
 /* ---- nulls ---- */
@@ -337,37 +349,122 @@ static bool levels_v2(struct work *w, struct str section, unsigned max, size_t c
     return why == NULL || bad(w, why);
 }
 
-/* The values of a page whose levels are the last `count` of w->d->def and rep. */
-static bool page_values(struct work *w, int encoding, struct str body, size_t count)
+struct page { /* as its levels have it */
+    size_t count, values, slots, rows;
+    uint8_t *def, *rep; /* NULL where the maximum is 0 */
+    unsigned slot_def;  /* from which on an entry is a cell of the leaf's column */
+};
+
+/* Its levels are the last `count` of w->d->def and rep. */
+static struct page page_of(const struct work *w, size_t count)
 {
     const struct pq_leaf *leaf = w->leaf;
-    if (leaf->max_def == 0) {
-        w->slots += count;
-        w->rows += count;
-        return append_values(w, encoding, body, count);
-    }
-    uint8_t *def = (uint8_t *)w->d->def.data + w->d->def.len - count;
-    const uint8_t *rep = leaf->max_rep == 0 ? NULL : (const uint8_t *)w->d->rep.data + w->d->rep.len - count;
-    unsigned slot_def = leaf->lists_count == 0 ? 0 : leaf->list_def[leaf->lists_count - 1];
-    size_t values = 0, slots = 0, rows = 0;
+    struct page page = { .count = count, .values = count, .slots = count, .rows = count };
+    if (leaf->max_def == 0)
+        return page;
+    page.def = (uint8_t *)w->d->def.data + w->d->def.len - count;
+    page.rep = leaf->max_rep == 0 ? NULL : (uint8_t *)w->d->rep.data + w->d->rep.len - count;
+    page.slot_def = leaf->lists_count == 0 ? 0 : leaf->list_def[leaf->lists_count - 1];
+    page.values = page.slots = page.rows = 0;
     for (size_t i = 0; i < count; i++) {
-        values += def[i] == leaf->max_def;
-        slots += def[i] >= slot_def;
-        rows += rep == NULL || rep[i] == 0;
+        page.values += page.def[i] == leaf->max_def;
+        page.slots += page.def[i] >= page.slot_def;
+        page.rows += page.rep == NULL || page.rep[i] == 0;
     }
-    w->slots += slots;
-    w->rows += rows;
-    if (!append_values(w, encoding, body, values))
+    return page;
+}
+
+static bool append_cells(struct work *w, const struct page *page, int encoding, struct str body)
+{
+    if (!append_values(w, encoding, body, page->values))
         return false;
-    if (values == slots)
+    if (page->values == page->slots)
         return true;
-    if (!charge(w, slots - values, MAX(w->c->width, sizeof(uint64_t))))
+    if (!charge(w, page->slots - page->values, MAX(w->to->width, sizeof(uint64_t))))
         return false;
-    uint8_t *has_value = pq_room(&w->d->indexes, slots);
-    for (size_t i = 0, n = 0; i < count; i++)
-        if (def[i] >= slot_def)
-            has_value[n++] = def[i] == leaf->max_def;
-    spread(w->c, values, has_value, slots);
+    uint8_t *has_value = pq_room(&w->d->indexes, page->slots);
+    for (size_t i = 0, n = 0; i < page->count; i++)
+        if (page->def[i] >= page->slot_def)
+            has_value[n++] = page->def[i] == w->leaf->max_def;
+    spread(w->to, page->values, has_value, page->slots);
+    return true;
+}
+
+/* ---- wanted rows ---- */
+
+/* Moves on to the first range that ends behind `row`; whether there is one. */
+static bool next_range(struct work *w, uint64_t row)
+{
+    while (w->range < w->ranges + w->ranges_count && w->range->to <= row)
+        w->range++;
+    return w->range < w->ranges + w->ranges_count;
+}
+
+/* Whether one of the rows from `row` on, `rows` of them, is wanted; *all: each is. */
+static bool is_wanted(struct work *w, uint64_t row, uint64_t rows, bool *all)
+{
+    *all = w->ranges == NULL;
+    if (*all)
+        return true;
+    if (!next_range(w, row) || w->range->from >= row + rows)
+        return false;
+    *all = w->range->from <= row && w->range->to >= row + rows;
+    return true;
+}
+
+/* Takes from part, the page that begins with w->row, the cells of wanted rows. */
+static void keep_flat(struct work *w, size_t rows)
+{
+    uint64_t end = w->row + rows;
+    for (const struct parquet_range *r = w->range; r < w->ranges + w->ranges_count && r->from < end; r++) {
+        uint64_t from = MAX(r->from, w->row), to = MIN(r->to, end);
+        column_append(w->c, &w->part, (size_t)(from - w->row), (size_t)(to - from));
+    }
+}
+
+/* The same for a leaf below lists; the levels of other rows go. */
+static void keep_nested(struct work *w, const struct page *page)
+{
+    uint64_t row = w->row - 1;
+    size_t slot = 0, run = 0, kept = 0; /* run: wanted cells before slot that are not yet taken */
+    bool wanted = false;
+    for (size_t i = 0; i < page->count; i++) {
+        if (page->rep[i] == 0) {
+            row++;
+            wanted = next_range(w, row) && w->range->from <= row;
+        }
+        bool is_slot = page->def[i] >= page->slot_def;
+        if (!wanted && run > 0) {
+            column_append(w->c, &w->part, slot - run, run);
+            run = 0;
+        }
+        slot += is_slot;
+        if (!wanted)
+            continue;
+        run += is_slot;
+        page->def[kept] = page->def[i];
+        page->rep[kept++] = page->rep[i];
+    }
+    if (run > 0)
+        column_append(w->c, &w->part, slot - run, run);
+    w->d->def.len -= page->count - kept;
+    w->d->rep.len -= page->count - kept;
+}
+
+/* The values of a page whose levels are there already. */
+static bool page_values(struct work *w, int encoding, struct str body, size_t count)
+{
+    struct page page = page_of(w, count);
+    bool all, wanted = is_wanted(w, w->row, page.rows, &all);
+    w->to = all ? w->c : &w->part;
+    column_clear(&w->part);
+    if (wanted && !append_cells(w, &page, encoding, body))
+        return false;
+    if (!all && w->leaf->max_rep > 0)
+        keep_nested(w, &page);
+    else if (!all && wanted)
+        keep_flat(w, page.rows);
+    w->row += page.rows;
     return true;
 }
 
@@ -401,7 +498,7 @@ static bool dictionary_page(struct work *w, const struct pq_page_header *h, stru
 {
     struct str body;
     struct pq_values values = { .count = (size_t)h->entries };
-    if (w->has_dictionary || w->entries > 0)
+    if (w->kept->has_dictionary || w->entries > 0)
         return bad(w, "a dictionary that is not the first page");
     if (h->encoding != PQ_PLAIN && h->encoding != PQ_PLAIN_DICTIONARY)
         return bad(w, "a dictionary that is not PLAIN");
@@ -411,8 +508,9 @@ static bool dictionary_page(struct work *w, const struct pq_page_header *h, stru
     const char *why = plain(w, body, values.count, true, &values);
     if (why != NULL)
         return bad(w, why);
-    w->has_dictionary = true;
-    return charge_values(w, &values) && pq_values_append(w->leaf, &values, &w->dictionary, w->err);
+    w->kept->has_dictionary =
+        charge_values(w, &values) && pq_values_append(w->leaf, &values, &w->kept->dictionary, w->err);
+    return w->kept->has_dictionary;
 }
 
 /* A page checksum does not cover the page's header, but the footer tells which encodings there are. */
@@ -562,14 +660,15 @@ static bool build_lists(struct work *w)
 {
     struct list_state lists[PQ_DEPTH_MAX];
     unsigned count = find_lists(w, lists);
+    size_t levels = w->d->def.len;
     rows_before_lists(w, lists, count);
     const uint8_t *def = (const uint8_t *)w->d->def.data, *rep = (const uint8_t *)w->d->rep.data;
     for (unsigned j = 0; j < count; j++) {
         lists[j].def = w->leaf->list_def[j];
         if (lists[j].makes)
-            column_reserve(lists[j].column, (size_t)w->entries, 0);
+            column_reserve(lists[j].column, levels, 0);
     }
-    for (uint64_t i = 0; i < w->entries; i++) {
+    for (size_t i = 0; i < levels; i++) {
         unsigned from = rep[i];
         if (i == 0 && from != 0)
             return bad(w, "its first list begins in the middle");
@@ -595,41 +694,167 @@ static bool build_lists(struct work *w)
 
 /* ---- chunks and columns ---- */
 
-static bool read_chunk(struct work *w, struct err *err)
+struct parquet_chunk {
+    struct parquet_file *file;
+    size_t row_group, column;
+    struct arena *arena; /* NULL until it is needed */
+    struct kept *leaves; /* of the column */
+    struct parquet_pages pages;
+    bool pages_read;
+    uint64_t bytes;
+};
+
+static bool read_bytes(struct parquet_chunk *chunk, struct pq_room *room, uint64_t offset, size_t bytes,
+                       struct str *out, struct err *err)
 {
-    int64_t start = w->meta->dictionary_offset >= 0 ? w->meta->dictionary_offset : w->meta->data_offset;
-    size_t bytes = (size_t)w->meta->bytes;
+    void *to = pq_room(room, bytes);
+    chunk->bytes += bytes;
+    *out = str_make(to, bytes);
+    return pq_file_read(chunk->file, offset, to, bytes, err);
+}
+
+static uint64_t group_rows(const struct work *w, const struct parquet_chunk *chunk)
+{
+    return (uint64_t)w->file->meta.groups[chunk->row_group].rows;
+}
+
+static bool read_all(struct work *w, struct parquet_chunk *chunk)
+{
+    struct str pages;
+    if (!read_bytes(chunk, &w->d->chunk, pq_chunk_start(w->meta), (size_t)w->meta->bytes, &pages, w->err) ||
+        !read_pages(w, pages))
+        return false;
+    return w->row == group_rows(w, chunk) || bad(w, "its pages do not hold the row group's rows");
+}
+
+/* What stands before the first data page can only be the dictionary page. */
+static bool read_dictionary(struct work *w, struct parquet_chunk *chunk)
+{
+    struct str page;
+    uint64_t start = pq_chunk_start(w->meta), bytes = (uint64_t)w->meta->data_offset - start;
+    if (w->kept->has_dictionary || bytes == 0)
+        return true;
+    return (read_bytes(chunk, &w->d->chunk, start, (size_t)bytes, &page, w->err) && read_page(w, &page)) ||
+           err_wrap(w->err, "page 0");
+}
+
+static uint64_t page_end(const struct work *w, const struct parquet_chunk *chunk, size_t page)
+{
+    const struct pq_places *places = &w->kept->places;
+    return page + 1 < places->count ? places->pages[page + 1].first_row : group_rows(w, chunk);
+}
+
+static bool page_is_wanted(struct work *w, const struct parquet_chunk *chunk, size_t page)
+{
+    bool all;
+    uint64_t first = w->kept->places.pages[page].first_row;
+    return is_wanted(w, first, page_end(w, chunk, page) - first, &all);
+}
+
+/* Pages [from, to), which lie one behind the other, by one read. */
+static bool read_run(struct work *w, struct parquet_chunk *chunk, size_t from, size_t to)
+{
+    const struct pq_place *pages = w->kept->places.pages;
+    uint64_t bytes = pages[to - 1].offset + pages[to - 1].bytes - pages[from].offset;
+    struct str rest;
+    if (!read_bytes(chunk, &w->d->chunk, pages[from].offset, (size_t)bytes, &rest, w->err))
+        return false;
+    for (size_t i = from; i < to; i++) {
+        struct str page = str_sub(rest, 0, pages[i].bytes);
+        rest = str_from(rest, pages[i].bytes);
+        w->row = pages[i].first_row;
+        if (!read_page(w, &page))
+            return err_wrap(w->err, "data page %zu", i);
+        if (page.len > 0 || w->row != page_end(w, chunk, i))
+            return err_set(w->err, ERR_CORRUPTED_DATA, "data page %zu: not as its offset index has it", i);
+    }
+    return true;
+}
+
+/* The pages that hold a wanted row; neighbours are read together. */
+static bool read_places(struct work *w, struct parquet_chunk *chunk)
+{
+    const struct pq_places *places = &w->kept->places;
+    for (size_t from = 0, to; from < places->count; from = to) {
+        to = from + 1;
+        if (!page_is_wanted(w, chunk, from))
+            continue;
+        const struct parquet_range *range = w->range;
+        while (to < places->count &&
+               places->pages[to].offset == places->pages[to - 1].offset + places->pages[to - 1].bytes &&
+               page_is_wanted(w, chunk, to))
+            to++;
+        w->range = range;
+        if (!read_run(w, chunk, from, to))
+            return false;
+    }
+    return true;
+}
+
+static struct arena *arena_of(struct parquet_chunk *chunk)
+{
+    if (chunk->arena == NULL)
+        chunk->arena = arena_new(1 << 10);
+    return chunk->arena;
+}
+
+static bool learn_places(struct work *w, struct parquet_chunk *chunk, size_t leaf)
+{
+    if (w->kept->places_read)
+        return true;
+    if (!pq_places_read(w->file, chunk->row_group, leaf, arena_of(chunk), &w->kept->places, w->err))
+        return false;
+    w->kept->places_read = true;
+    chunk->bytes += (uint64_t)MAX(w->meta->offset_index_bytes, 0);
+    return true;
+}
+
+static bool read_chunk(struct work *w, struct parquet_chunk *chunk, size_t leaf)
+{
     if (w->meta->entries == 0)
         return true;
     if (!pq_codec_known(w->meta->codec))
-        return err_set(err, ERR_NOT_IMPLEMENTED, "codec %d cannot be read", (int)w->meta->codec);
-    void *chunk = pq_room(&w->d->chunk, bytes);
+        return err_set(w->err, ERR_NOT_IMPLEMENTED, "codec %d cannot be read", (int)w->meta->codec);
     strbuf_clear(&w->d->def);
     strbuf_clear(&w->d->rep);
-    return pq_file_read(w->file, (uint64_t)start, chunk, bytes, err) && read_pages(w, str_make(chunk, bytes));
+    if ((w->ranges != NULL || w->kept->has_dictionary) && !learn_places(w, chunk, leaf))
+        return false;
+    if (w->kept->places.count > 0)
+        return read_dictionary(w, chunk) && read_places(w, chunk);
+    column_clear(&w->kept->dictionary);
+    w->kept->has_dictionary = false;
+    return read_all(w, chunk);
 }
 
-static bool read_leaf(struct parquet_file *file, size_t group, size_t leaf, struct column *top, size_t rows_before,
-                      struct err *err)
+static struct work begin_work(struct parquet_chunk *chunk, size_t leaf, struct err *err)
 {
+    struct parquet_file *file = chunk->file;
     struct work w = { .d = decoder_lend(),
                       .file = file,
                       .leaf = &file->tree.leaves[leaf],
-                      .meta = &file->meta.groups[group].chunks[leaf],
-                      .top = top,
-                      .rows_before = rows_before,
+                      .meta = &file->meta.groups[chunk->row_group].chunks[leaf],
+                      .kept = &chunk->leaves[leaf - file->tree.column_leaf[chunk->column]],
                       .memory_left = file->memory_max,
                       .err = err };
-    w.c = top;
+    return w;
+}
+
+static bool read_leaf(struct parquet_chunk *chunk, size_t leaf, const struct parquet_range *ranges, size_t ranges_count,
+                      struct column *top, size_t rows_before, struct err *err)
+{
+    struct work w = begin_work(chunk, leaf, err);
+    w.ranges = w.range = ranges;
+    w.ranges_count = ranges_count;
+    w.top = w.c = top;
+    w.rows_before = rows_before;
     for (unsigned i = 0; i < w.leaf->path_count; i++)
         w.c = &w.c->children[w.leaf->path[i]];
-    column_init(&w.dictionary, w.leaf->type);
-    bool ok = read_chunk(&w, err);
-    if (ok && w.rows != (uint64_t)file->meta.groups[group].rows)
-        ok = bad(&w, "its pages do not hold the row group's rows");
+    w.to = w.c;
+    column_init(&w.part, w.leaf->type);
+    bool ok = read_chunk(&w, chunk, leaf);
     if (ok && w.leaf->lists_count > 0 && w.entries > 0)
         ok = build_lists(&w);
-    column_fini(&w.dictionary);
+    column_fini(&w.part);
     decoder_return(w.d);
     return ok;
 }
@@ -650,19 +875,162 @@ static bool settle(struct column *c, size_t rows)
     return true;
 }
 
-bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c, struct err *err)
+struct parquet_chunk *parquet_chunk_open(struct parquet_file *file, size_t row_group, size_t column)
 {
     must(row_group < file->meta.groups_count && column < file->schema->columns_count);
-    must_slow(column_cast_is_copy(file->schema->columns[column].type, c->type));
-    size_t before = c->rows, rows = (size_t)file->meta.groups[row_group].rows;
+    size_t first = file->tree.column_leaf[column], count = file->tree.column_leaf[column + 1] - first;
+    struct parquet_chunk *chunk = NEW(struct parquet_chunk);
+    chunk->file = file;
+    chunk->row_group = row_group;
+    chunk->column = column;
+    chunk->leaves = mem_zalloc(count * sizeof *chunk->leaves);
+    for (size_t i = 0; i < count; i++)
+        column_init(&chunk->leaves[i].dictionary, file->tree.leaves[first + i].type);
+    return chunk;
+}
+
+void parquet_chunk_close(struct parquet_chunk *chunk)
+{
+    if (chunk == NULL)
+        return;
+    const size_t *leaf = &chunk->file->tree.column_leaf[chunk->column];
+    for (size_t i = 0; i < leaf[1] - leaf[0]; i++)
+        column_fini(&chunk->leaves[i].dictionary);
+    free(chunk->leaves);
+    arena_free(chunk->arena);
+    free(chunk);
+}
+
+/* rows: of the ranges. */
+static bool read_rows(struct parquet_chunk *chunk, const struct parquet_range *ranges, size_t ranges_count,
+                      uint64_t rows, struct column *c, struct err *err)
+{
+    const struct parquet_file *file = chunk->file;
+    must_slow(column_cast_is_copy(file->schema->columns[chunk->column].type, c->type));
+    size_t before = c->rows;
     bool ok = true;
-    for (size_t i = file->tree.column_leaf[column]; ok && i < file->tree.column_leaf[column + 1]; i++)
-        ok = read_leaf(file, row_group, i, c, before, err);
-    if (ok && !settle(c, before + rows))
+    for (size_t i = file->tree.column_leaf[chunk->column]; ok && i < file->tree.column_leaf[chunk->column + 1]; i++)
+        ok = read_leaf(chunk, i, ranges, ranges_count, c, before, err);
+    if (ok && !settle(c, before + (size_t)rows))
         ok = err_set(err, ERR_CORRUPTED_DATA, "its fields have different numbers of rows");
     if (ok)
         return true;
     column_truncate(c, before);
-    return err_wrap(err, "Parquet row group %zu, column " STR_FMT, row_group,
-                    STR_ARG(file->schema->columns[column].name));
+    return err_wrap(err, "Parquet row group %zu, column " STR_FMT, chunk->row_group,
+                    STR_ARG(file->schema->columns[chunk->column].name));
+}
+
+bool parquet_chunk_read(struct parquet_chunk *chunk, const struct parquet_range *ranges, size_t ranges_count,
+                        struct column *c, struct err *err)
+{
+    uint64_t rows = 0, group = (uint64_t)chunk->file->meta.groups[chunk->row_group].rows;
+    for (size_t i = 0; i < ranges_count; i++) {
+        must(ranges[i].from < ranges[i].to && ranges[i].to <= group);
+        must(i == 0 || ranges[i - 1].to <= ranges[i].from);
+        rows += ranges[i].to - ranges[i].from;
+    }
+    bool all = rows == group;
+    return read_rows(chunk, all ? NULL : ranges, all ? 0 : ranges_count, rows, c, err);
+}
+
+bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c, struct err *err)
+{
+    struct parquet_chunk *chunk = parquet_chunk_open(file, row_group, column);
+    bool ok = read_rows(chunk, NULL, 0, (uint64_t)file->meta.groups[row_group].rows, c, err);
+    parquet_chunk_close(chunk);
+    return ok;
+}
+
+/* ---- what is in a chunk, without reading its pages ---- */
+
+static bool read_page_index(struct parquet_chunk *chunk, struct err *err)
+{
+    struct parquet_file *file = chunk->file;
+    size_t leaf = file->tree.column_leaf[chunk->column];
+    struct work w = begin_work(chunk, leaf, err);
+    bool ok = learn_places(&w, chunk, leaf);
+    decoder_return(w.d);
+    const struct pq_places *places = &chunk->leaves[0].places;
+    if (!ok || places->count == 0)
+        return ok;
+    struct parquet_stats *stats = ARENA_ARRAY(arena_of(chunk), struct parquet_stats, places->count);
+    uint64_t *first_rows = ARENA_ARRAY(chunk->arena, uint64_t, places->count);
+    for (size_t i = 0; i < places->count; i++)
+        first_rows[i] = places->pages[i].first_row;
+    chunk->bytes += (uint64_t)MAX(w.meta->column_index_bytes, 0);
+    chunk->pages = (struct parquet_pages){ places->count, first_rows, stats };
+    return pq_pages_stats(file, chunk->row_group, leaf, places->count, chunk->arena, stats, err);
+}
+
+bool parquet_chunk_pages(struct parquet_chunk *chunk, struct parquet_pages *pages, struct err *err)
+{
+    const size_t *leaf = &chunk->file->tree.column_leaf[chunk->column];
+    bool one_leaf = leaf[1] - leaf[0] == 1 && chunk->file->tree.leaves[leaf[0]].path_count == 0;
+    if (one_leaf && !chunk->pages_read && !read_page_index(chunk, err))
+        return false;
+    chunk->pages_read = true;
+    *pages = chunk->pages;
+    return true;
+}
+
+static bool is_all_dictionary(const struct work *w)
+{
+    const uint32_t coded = 1U << PQ_RLE_DICTIONARY | 1U << PQ_PLAIN_DICTIONARY;
+    return w->file->checked && w->meta->data_encodings != 0 && (w->meta->data_encodings & ~coded) == 0 &&
+           pq_codec_known(w->meta->codec);
+}
+
+static bool dictionary_lacks(const struct column *dictionary, const struct column *cells)
+{
+    for (size_t i = 0; i < cells->rows; i++)
+        for (size_t j = 0; j < dictionary->rows; j++)
+            if (str_eq(column_str(cells, i), column_str(dictionary, j)))
+                return false;
+    return true;
+}
+
+static bool ask_dictionary(struct work *w, struct parquet_chunk *chunk, const struct column *cells, bool *lacks)
+{
+    enum { COMPARES_MAX = 4 << 20 }; /* beyond, reading the pages is about as fast */
+    *lacks = false;
+    if (!read_dictionary(w, chunk))
+        return false;
+    const struct column *dictionary = &w->kept->dictionary;
+    *lacks = w->kept->has_dictionary && cells->rows <= COMPARES_MAX / MAX(dictionary->rows, (size_t)1) &&
+             dictionary_lacks(dictionary, cells);
+    return true;
+}
+
+static bool ask_bloom(struct work *w, struct parquet_chunk *chunk, const struct column *cells, bool *lacks)
+{
+    struct pq_values_room room = { 0 };
+    struct pq_values values;
+    struct err no_value; /* of its Parquet type: then the filter cannot be asked */
+    bool ok = true;
+    *lacks = false;
+    if (pq_values_of(w->leaf, cells, 0, cells->rows, &room, &values, &no_value))
+        ok = pq_bloom_lacks(w->file, w->meta, w->leaf, &values, lacks, &chunk->bytes, w->err);
+    pq_values_room_fini(&room);
+    return ok;
+}
+
+bool parquet_chunk_lacks(struct parquet_chunk *chunk, size_t leaf, const struct column *cells,
+                         enum parquet_proof *proof, struct err *err)
+{
+    const size_t *leaves = &chunk->file->tree.column_leaf[chunk->column];
+    must(leaf < leaves[1] - leaves[0]);
+    struct work w = begin_work(chunk, leaves[0] + leaf, err);
+    bool lacks = false, ok = true, coded = is_all_dictionary(&w);
+    bool is_float = w.leaf->physical == PQ_FLOAT || w.leaf->physical == PQ_DOUBLE;
+    w.to = &w.kept->dictionary;
+    if (w.meta->entries > 0 && cells->rows > 0 && !is_float)
+        ok = coded ? ask_dictionary(&w, chunk, cells, &lacks) : ask_bloom(&w, chunk, cells, &lacks);
+    decoder_return(w.d);
+    *proof = !lacks ? PARQUET_NO_PROOF : coded ? PARQUET_DICTIONARY : PARQUET_BLOOM;
+    return ok;
+}
+
+uint64_t parquet_chunk_bytes(const struct parquet_chunk *chunk)
+{
+    return chunk->bytes;
 }

@@ -23,6 +23,14 @@ void pq_room_fini(struct pq_room *room)
     *room = (struct pq_room){ 0 };
 }
 
+void pq_values_room_fini(struct pq_values_room *room)
+{
+    pq_room_fini(&room->cells);
+    pq_room_fini(&room->fixed);
+    pq_room_fini(&room->ends);
+    strbuf_fini(&room->bytes);
+}
+
 /* ---- cells to values ---- */
 
 static size_t count_nulls(const struct column *c, size_t from, size_t to)

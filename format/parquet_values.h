@@ -13,17 +13,18 @@ struct pq_room {
 void *pq_room(struct pq_room *room, size_t bytes) __attribute__((returns_nonnull));
 void pq_room_fini(struct pq_room *room);
 
+struct pq_values_room {
+    struct pq_room cells, fixed, ends;
+    struct strbuf bytes;
+};
+void pq_values_room_fini(struct pq_values_room *room);
+
 /* Values without the nulls, in order. BOOLEAN: one byte a value. */
 struct pq_values {
     size_t count;
     const uint8_t *fixed;      /* leaf->width bytes each */
     struct pq_strings strings; /* BYTE_ARRAY */
 };
-struct pq_values_room {
-    struct pq_room cells, fixed, ends;
-    struct strbuf bytes;
-};
-
 static inline uint32_t pq_value_width(const struct pq_leaf *leaf)
 {
     return leaf->physical == PQ_BOOLEAN ? 1 : leaf->width;

@@ -53,6 +53,10 @@ struct parquet_writer *parquet_writer_new(struct schema *schema, const struct pa
     w->context = context;
     w->arena = arena_new(16 << 10);
     w->hash = hash64_stream_new();
+    struct parquet_bloom *blooms = ARENA_ARRAY(w->arena, struct parquet_bloom, options->blooms_count + 1);
+    for (size_t i = 0; i < options->blooms_count; i++)
+        blooms[i] = options->blooms[i];
+    w->options.blooms = blooms;
     size_t *sort_columns = ARENA_ARRAY(w->arena, size_t, options->sort_columns_count + 1);
     for (size_t i = 0; i < options->sort_columns_count; i++) {
         must(options->sort_columns[i] < schema->columns_count);
@@ -118,6 +122,14 @@ static size_t sort_place(const struct parquet_writer *w, const struct pq_leaf *l
     return i;
 }
 
+static double bloom_rate(const struct parquet_writer *w, const struct pq_leaf *leaf)
+{
+    for (size_t i = 0; i < w->options.blooms_count; i++)
+        if (w->options.blooms[i].column == leaf->column)
+            return w->options.blooms[i].rate;
+    return 0;
+}
+
 /* The leading two sort columns get short pages with bounds in their headers. In the columns after them values often
  * come again, from one value of the leading ones to the next: times of many series, for one. A compressor sees no
  * further than its page, and its quickest level little of that, so there long pages and the second level save up to two
@@ -132,7 +144,8 @@ static struct pq_chunk_options chunk_options(const struct parquet_writer *w, con
                                       .leading = sorted && place < SHORT_PAGES_COLUMNS,
                                       .repeats = sorted && place >= SHORT_PAGES_COLUMNS,
                                       .delta_strings = sorted && leaf->path_count == 0,
-                                      .native = w->options.profile == PARQUET_NATIVE };
+                                      .native = w->options.profile == PARQUET_NATIVE,
+                                      .bloom_rate = bloom_rate(w, leaf) };
 }
 
 static bool write_group(struct parquet_writer *w, const struct block *block, size_t from, size_t count, struct err *err)

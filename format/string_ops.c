@@ -139,7 +139,8 @@ int string_order(struct str a, struct str b)
         a.len--;
     while (b.len > a.len && b.data[b.len - 1] == '\0')
         b.len--;
-    return str_cmp(a, b);
+    int order = str_cmp(a, b);
+    return (order > 0) - (order < 0);
 }
 
 /* ---- hex and bytes ---- */

@@ -22,7 +22,7 @@ enum { STRING_LEFT = 1, STRING_RIGHT = 2 };
 /* Without the bytes of set at the sides. */
 struct str string_trim(struct str s, struct str set, int sides);
 uint64_t string_position(struct str haystack, struct str needle, bool fold); /* 0: not there */
-/* <0, 0, >0; of other lengths as if the shorter went on with zero bytes (FixedString). */
+/* -1, 0, 1; of other lengths as if the shorter went on with zero bytes (FixedString). */
 int string_order(struct str a, struct str b);
 bool string_like(struct str text, struct str pattern, bool fold);
 

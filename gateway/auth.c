@@ -30,7 +30,12 @@ static void sha256(struct str text, unsigned char digest[SHA256_BYTES])
 
 static void account_init(struct account *account, const struct config_user *from)
 {
-    account->user = (struct auth_user){ from->name, from->grants, from->tables, from->tables_count };
+    account->user = (struct auth_user){ .name = from->name,
+                                        .grants = from->grants,
+                                        .tables = from->tables,
+                                        .tables_count = from->tables_count,
+                                        .settings = from->settings,
+                                        .settings_count = from->settings_count };
     account->empty_password = from->password.len == 0;
     if (account->empty_password)
         return;
@@ -49,7 +54,8 @@ struct auth *auth_new(const struct config *config)
     auth->count = auth->open ? 1 : config->users_count;
     auth->accounts = mem_zalloc(auth->count * sizeof(auth->accounts[0]));
     if (auth->open) {
-        auth->accounts[0].user = (struct auth_user){ STR("default"), GRANT_INSERT | GRANT_READ | GRANT_ADMIN, NULL, 0 };
+        auth->accounts[0].user =
+            (struct auth_user){ .name = STR("default"), .grants = GRANT_INSERT | GRANT_READ | GRANT_ADMIN };
         auth->accounts[0].empty_password = true;
         return auth;
     }

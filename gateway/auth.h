@@ -20,6 +20,8 @@ struct auth_user {
     unsigned grants;          /* enum config_grant, or-ed */
     const struct str *tables; /* patterns; count 0: all */
     size_t tables_count;
+    const struct str *settings; /* "name=value", beneath what a request says */
+    size_t settings_count;
 };
 
 struct auth_claim {

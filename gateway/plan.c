@@ -430,6 +430,7 @@ static struct plan *plan_make(struct plans *plans, struct request *request, stru
     request->authenticated = true;
     if (request->session != NULL)
         settings_request_add_session(&plan->settings, request->session, plan->arena);
+    settings_request_add_profile(&plan->settings, plan->user->settings, plan->user->settings_count, plan->arena);
     if (!context_check(request, plan, err) || !url_insert(request, &plan, err))
         goto failed;
     return plan;

@@ -248,12 +248,34 @@ bool settings_request_read_url(struct settings_request *s, struct str query_stri
     return true;
 }
 
+static void clear_settings(struct settings_request *s)
+{
+    s->settings = NULL;
+    s->settings_count = s->settings_cap = 0;
+}
+
+void settings_request_add_profile(struct settings_request *s, const struct str *settings, size_t count,
+                                  struct arena *arena)
+{
+    struct insert_setting *others = s->settings;
+    size_t others_count = s->settings_count;
+    if (count == 0)
+        return;
+    clear_settings(s);
+    for (size_t i = 0; i < count; i++) {
+        ptrdiff_t equals = str_find_char(settings[i], '=');
+        must(equals != STR_NONE);
+        add_setting(s, arena, str_sub(settings[i], 0, (size_t)equals), str_from(settings[i], (size_t)equals + 1));
+    }
+    for (size_t i = 0; i < others_count; i++)
+        add_setting(s, arena, others[i].name, others[i].value);
+}
+
 void settings_request_add_session(struct settings_request *s, const struct session *session, struct arena *arena)
 {
     struct insert_setting *of_url = s->settings;
     size_t of_url_count = s->settings_count;
-    s->settings = NULL;
-    s->settings_count = s->settings_cap = 0;
+    clear_settings(s);
     for (size_t i = 0; i < session_settings_count(session); i++) {
         struct insert_setting setting = session_setting_at(session, i);
         struct str name = arena_dup(arena, setting.name), value = arena_dup(arena, setting.value);

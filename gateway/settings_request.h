@@ -61,6 +61,9 @@ must_use bool settings_request_read_url(struct settings_request *s, struct str q
                                         struct err *err);
 /* Puts what a session holds before what the URL says, which wins. */
 void settings_request_add_session(struct settings_request *s, const struct session *session, struct arena *arena);
+/* Puts what the user's profile says ("name=value") before all that was read so far, which wins. */
+void settings_request_add_profile(struct settings_request *s, const struct str *settings, size_t count,
+                                  struct arena *arena);
 /* Gives meaning to one setting. Errors: UNKNOWN_SETTING, CANNOT_PARSE_BOOL, CANNOT_PARSE_NUMBER,
  * CANNOT_PARSE_INPUT_ASSERTION_FAILED, ATTEMPT_TO_READ_AFTER_EOF, BAD_ARGUMENTS. */
 must_use bool settings_request_apply(struct settings_request *s, struct str name, struct str value, struct err *err);

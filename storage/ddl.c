@@ -82,6 +82,59 @@ static bool add_columns(struct table_spec *spec, const struct alter_command *com
     return true;
 }
 
+/* The name of an index, from its clause. */
+static struct str index_name(struct str clause, struct arena *arena)
+{
+    struct lexer lexer;
+    struct strbuf name = { 0 };
+    struct err err;
+    lexer_init(&lexer, clause);
+    bool ok = lexer_take_word(&lexer, "INDEX") && lexer_take_name(&lexer, &name, &err);
+    must(ok); /* it was printed by ddl_take_index */
+    struct str copy = arena_dup(arena, strbuf_view(&name));
+    strbuf_fini(&name);
+    return copy;
+}
+
+static bool find_index(const struct table_spec *spec, struct str name, struct arena *arena, size_t *at)
+{
+    for (*at = 0; *at < spec->extras_count; (*at)++)
+        if (str_eq(index_name(spec->extras[*at], arena), name))
+            return true;
+    return false;
+}
+
+static bool add_index(struct table_spec *spec, const struct alter_command *command, struct arena *arena,
+                      struct err *err)
+{
+    struct str name = index_name(command->text, arena);
+    size_t at;
+    if (find_index(spec, name, arena, &at))
+        return command->if_not_exists ||
+               err_set(err, ERR_ILLEGAL_COLUMN, "Cannot add index " STR_FMT ": index with this name already exists",
+                       STR_ARG(name));
+    struct str *extras = ARENA_ARRAY(arena, struct str, spec->extras_count + 1);
+    for (size_t i = 0; i < spec->extras_count; i++)
+        extras[i] = spec->extras[i];
+    extras[spec->extras_count++] = command->text;
+    spec->extras = extras;
+    return true;
+}
+
+static bool drop_index(struct table_spec *spec, const struct alter_command *command, struct arena *arena,
+                       struct err *err)
+{
+    size_t at;
+    if (!find_index(spec, command->text, arena, &at))
+        return command->if_exists ||
+               err_set(err, ERR_BAD_ARGUMENTS, "Wrong index name. Cannot find index `" STR_FMT "` to drop",
+                       STR_ARG(command->text));
+    for (; at + 1 < spec->extras_count; at++)
+        spec->extras[at] = spec->extras[at + 1];
+    spec->extras_count--;
+    return true;
+}
+
 static void set_settings(struct table_spec *spec, const struct alter_command *command, struct arena *arena)
 {
     struct table_setting *settings =
@@ -242,6 +295,10 @@ static bool alter(struct table_spec *spec, const struct alter_command *command, 
     case ALTER_MODIFY_SETTING:
         set_settings(spec, command, arena);
         return true;
+    case ALTER_ADD_INDEX:
+        return add_index(spec, command, arena, err);
+    case ALTER_DROP_INDEX:
+        return drop_index(spec, command, arena, err);
     case ALTER_RESET_SETTING:
         return reset_settings(spec, command, err);
     case ALTER_DROP_PARTITION:

@@ -68,6 +68,8 @@ struct table_def {
     size_t order_columns_count;
     const struct str *extras; /* INDEX and PROJECTION clauses, kept as text */
     size_t extras_count;
+    const struct parquet_bloom *blooms; /* of stored columns: what those clauses mean to parts */
+    size_t blooms_count;
     const struct table_setting *settings_given; /* as the SETTINGS clause has them */
     size_t settings_given_count;
     unsigned next_field_id; /* of the next column that is added */

@@ -172,6 +172,21 @@ static bool take_removal(struct ddl_parser *p, struct alter_command *out, bool *
     return true;
 }
 
+/* Which rows are read does not follow from the order of indexes: FIRST and AFTER are read and forgotten. */
+static bool take_add_index(struct ddl_parser *p, struct alter_command *out)
+{
+    struct str after;
+    out->kind = ALTER_ADD_INDEX;
+    struct lexer ahead = p->lexer;
+    if (lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS")) {
+        out->if_not_exists = true;
+        p->lexer = ahead;
+    }
+    if (!ddl_take_index(p, &out->text))
+        return false;
+    return lexer_take_word(&p->lexer, "FIRST") || !lexer_take_word(&p->lexer, "AFTER") || ddl_take_name(p, &after);
+}
+
 static bool take_alter(struct ddl_parser *p, struct alter_command *out)
 {
     static const char *const refused[] = {
@@ -181,6 +196,13 @@ static bool take_alter(struct ddl_parser *p, struct alter_command *out)
     bool taken = false;
     if (ddl_take_words(p, "ADD", "COLUMN"))
         return take_add_column(p, out);
+    if (ddl_take_words(p, "ADD", "INDEX"))
+        return take_add_index(p, out);
+    if (ddl_take_words(p, "DROP", "INDEX")) {
+        out->kind = ALTER_DROP_INDEX;
+        out->if_exists = ddl_take_words(p, "IF", "EXISTS");
+        return ddl_take_name(p, &out->text);
+    }
     if (ddl_take_words(p, "RENAME", "COLUMN"))
         return take_rename_column(p, out);
     if (ddl_take_words(p, "RESET", "SETTING"))

@@ -508,6 +508,70 @@ static bool build_names(struct builder *b)
     return ok || err_set(b->err, ERR_CANNOT_PARSE_UUID, "Cannot parse UUID '" STR_FMT "'", STR_ARG(spec->uuid));
 }
 
+/* ---- indexes ---- */
+
+/* The stored column that an index is over: col, mapKeys(col) or mapValues(col). Others are kept, but mean nothing here.
+ */
+static bool indexed_column(struct builder *b, const struct expr_text *expr, size_t *stored)
+{
+    if (expr->names_count != 1)
+        return false;
+    int column = schema_find(b->schema, expr->names[0], false);
+    bool of_map = str_starts(expr->text, STR("mapKeys(")) || str_starts(expr->text, STR("mapValues("));
+    if (column < 0 || !is_stored(&b->schema->columns[column]) || (expr->has_call && !of_map))
+        return false;
+    *stored = stored_index(b->def, (size_t)column);
+    return true;
+}
+
+/* TYPE bloom_filter or bloom_filter(rate). False with *ok true: another type. */
+static bool is_bloom_filter(struct builder *b, struct lexer *lexer, double *rate, bool *ok)
+{
+    enum { RATE_DIGITS_MAX = 30 };
+    static const double rate_default = 0.01;
+    *ok = true;
+    *rate = rate_default;
+    if (!lexer_take_word(lexer, "bloom_filter"))
+        return false;
+    if (!lexer_take_symbol(lexer, "(") || lexer_take_symbol(lexer, ")"))
+        return true;
+    struct token token = lexer_next(lexer);
+    char digits[RATE_DIGITS_MAX + 1] = "";
+    if (token.kind == TOKEN_NUMBER && token.text.len <= RATE_DIGITS_MAX)
+        memcpy(digits, token.text.data, token.text.len);
+    *rate = strtod(digits, NULL);
+    *ok = *rate > 0 && *rate < 1;
+    if (!*ok)
+        err_set(b->err, ERR_BAD_ARGUMENTS, "The false positive rate of a bloom_filter index is between 0 and 1");
+    return *ok;
+}
+
+static bool build_bloom(struct builder *b, struct str clause, struct parquet_bloom *blooms)
+{
+    struct lexer lexer;
+    struct strbuf name = { 0 };
+    struct expr_text expr;
+    size_t stored;
+    double rate;
+    lexer_init(&lexer, clause);
+    bool ok = lexer_take_word(&lexer, "INDEX") && lexer_take_name(&lexer, &name, b->err) &&
+              expr_text_parse(&lexer, b->arena, &expr, b->err) && lexer_take_word(&lexer, "TYPE");
+    strbuf_fini(&name);
+    if (ok && is_bloom_filter(b, &lexer, &rate, &ok) && indexed_column(b, &expr, &stored))
+        blooms[b->def->blooms_count++] = (struct parquet_bloom){ .column = stored, .rate = rate };
+    return ok;
+}
+
+static bool build_blooms(struct builder *b)
+{
+    struct parquet_bloom *blooms = ARENA_ARRAY(b->arena, struct parquet_bloom, b->def->extras_count + 1);
+    b->def->blooms = blooms;
+    for (size_t i = 0; i < b->def->extras_count; i++)
+        if (!build_bloom(b, b->def->extras[i], blooms))
+            return false;
+    return true;
+}
+
 static void build_extras(struct builder *b)
 {
     struct str *extras = ARENA_ARRAY(b->arena, struct str, b->spec->extras_count);
@@ -530,8 +594,8 @@ bool table_def_build(const struct table_spec *spec, struct table_def **out, stru
     b.def->schema = b.schema;
     build_stored(&b);
     build_extras(&b);
-    if (!build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) || !build_ttl(&b) ||
-        (b.def->settings.publish && !delta_schema_check(b.def, err))) {
+    if (!build_blooms(&b) || !build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) ||
+        !build_ttl(&b) || (b.def->settings.publish && !delta_schema_check(b.def, err))) {
         table_def_free(b.def);
         return false;
     }

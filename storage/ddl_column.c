@@ -231,18 +231,17 @@ bool ddl_take_column(struct ddl_parser *p, struct table_spec *spec, bool *is_pri
 
 /* ---- indexes and projections ---- */
 
-static bool add_extra(struct ddl_parser *p, struct table_spec *spec, struct strbuf *text)
+static bool add_extra(struct ddl_parser *p, struct table_spec *spec, struct str text)
 {
     if (spec->extras_count == EXTRAS_MAX)
         return err_set(p->err, ERR_QUERY_IS_TOO_LARGE, "more than %d indexes and projections", EXTRAS_MAX);
     if (spec->extras == NULL)
         spec->extras = ARENA_ARRAY(p->arena, struct str, EXTRAS_MAX);
-    spec->extras[spec->extras_count++] = arena_dup(p->arena, strbuf_view(text));
+    spec->extras[spec->extras_count++] = text;
     return true;
 }
 
-/* INDEX name expr TYPE t(args) [GRANULARITY n] */
-static bool take_index(struct ddl_parser *p, struct table_spec *spec)
+bool ddl_take_index(struct ddl_parser *p, struct str *out)
 {
     struct str name;
     struct expr_text expr, type;
@@ -262,9 +261,15 @@ static bool take_index(struct ddl_parser *p, struct table_spec *spec)
     lexer_print_name(&text, name);
     strbuf_addf(&text, " " STR_FMT " TYPE " STR_FMT " GRANULARITY " STR_FMT, STR_ARG(expr.text), STR_ARG(type.text),
                 STR_ARG(granularity));
-    ok = add_extra(p, spec, &text);
+    *out = arena_dup(p->arena, strbuf_view(&text));
     strbuf_fini(&text);
-    return ok;
+    return true;
+}
+
+static bool take_index(struct ddl_parser *p, struct table_spec *spec)
+{
+    struct str text;
+    return ddl_take_index(p, &text) && add_extra(p, spec, text);
 }
 
 /* Words that begin a clause may also name a column: `index UInt32`. Then what follows the next name decides. */

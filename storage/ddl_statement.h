@@ -68,6 +68,8 @@ enum alter_kind {
     ALTER_MODIFY_COMMENT,
     ALTER_MODIFY_SETTING,
     ALTER_RESET_SETTING,
+    ALTER_ADD_INDEX,
+    ALTER_DROP_INDEX,
     /* these change parts, not the definition */
     ALTER_DROP_PARTITION,
     ALTER_DETACH_PARTITION,
@@ -79,7 +81,8 @@ struct alter_command {
     size_t columns_count;
     bool if_exists, if_not_exists, first;
     struct str after;
-    struct str column, text;        /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT; RENAME COLUMN: the new name */
+    /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, ADD INDEX; RENAME COLUMN: the new name; DROP INDEX: its name */
+    struct str column, text;
     struct table_setting *settings; /* RESET SETTING: without values */
     size_t settings_count;
     bool partition_all, partition_by_id, one_part;
@@ -121,6 +124,8 @@ bool ddl_take_words(struct ddl_parser *p, const char *first, const char *second)
 must_use bool ddl_take_settings(struct ddl_parser *p, struct table_setting **settings, size_t *count);
 /* One column declaration; Nested becomes several. Appended to *columns. */
 must_use bool ddl_take_column(struct ddl_parser *p, struct table_spec *spec, bool *is_primary);
+/* What follows INDEX: name expr TYPE t(args) [GRANULARITY n]; all of it, canonical. */
+must_use bool ddl_take_index(struct ddl_parser *p, struct str *out);
 /* ( columns, indexes, ... ), the bracket included. */
 must_use bool ddl_take_columns(struct ddl_parser *p, struct table_spec *spec);
 /* ENGINE and the clauses after it. */

@@ -333,14 +333,14 @@ bool delta_state_set_meta_data(struct delta_state *state, json_t *meta_data, str
     return str_is(text_of(meta_data, "id"), state->uuid) || not_ours(err, "the table's id in the log");
 }
 
+/* A file that was removed may come back: when what it was merged into turns out to be damaged. */
 bool delta_state_add(struct delta_state *state, struct delta_file *file, struct err *err)
 {
-    struct delta_file *before = map_get(&state->files, str_of(file->path));
-    if (before != NULL) {
+    if (delta_state_live(state, str_of(file->path)) != NULL) {
         delta_file_free(file);
-        return not_ours(err, "a log that names a file twice");
+        return not_ours(err, "a log that adds a file twice");
     }
-    map_put(&state->files, str_of(file->path), file);
+    delta_file_free(map_put(&state->files, str_of(file->path), file));
     state->live_count += file->removed_ms == 0;
     return true;
 }

@@ -303,14 +303,38 @@ static size_t room(const struct merger *m)
     return MIN(RUN_ROWS, (size_t)m->group_rows - m->out.rows) - m->runs_rows;
 }
 
+static bool row_is_before(const struct merger *m, struct source *source, size_t row, const struct source *next)
+{
+    source->row = row;
+    return compare_rows(m, source, next) < 0;
+}
+
+/* The first row of (from, end) that does not come before next's, or end; from does. By steps that double, since runs of
+ * hundreds of rows are as usual as runs of one. */
+static size_t run_end(const struct merger *m, struct source *source, const struct source *next, size_t from, size_t end)
+{
+    size_t low = from, high = from + 1;
+    while (high < end && row_is_before(m, source, high, next)) {
+        size_t step = 2 * (high - from);
+        low = high;
+        high = from + MIN(step, end - from);
+    }
+    while (low + 1 < high) {
+        size_t middle = low + (high - low) / 2;
+        if (row_is_before(m, source, middle, next))
+            low = middle;
+        else
+            high = middle;
+    }
+    return high;
+}
+
 /* Takes the rows of the first source that come before all others. */
 static void take_run(struct merger *m, struct source *source)
 {
     const struct source *next = second(m);
     size_t from = source->row, end = from + MIN(room(m), source->block.rows - from);
-    do
-        source->row++;
-    while (source->row < end && (next == NULL || compare_rows(m, source, next) < 0));
+    source->row = next == NULL ? end : run_end(m, source, next, from, end);
     m->runs[m->runs_count++] = (struct run){ source, from, source->row - from };
     m->runs_rows += source->row - from;
 }
@@ -374,6 +398,8 @@ static bool open_writer(struct merger *m, struct err *err)
                                        .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
+                                       .blooms = def->blooms,
+                                       .blooms_count = def->blooms_count,
                                        .row_group_rows = m->group_rows };
     return part_writer_open(job->fs, job->dir, job->name, def->stored, &options, &m->writer, err);
 }

@@ -185,7 +185,7 @@ static bool describe(struct sql_run *run, const struct sql_statement *statement,
     return true;
 }
 
-/* ---- SELECT, EXPLAIN ---- */
+/* ---- SELECT ---- */
 
 static bool select_(struct sql_run *run, struct sql_query *query, struct strbuf *sql, struct err *err)
 {
@@ -207,52 +207,106 @@ static bool run_select(struct sql_run *run, struct sql_query *query, struct err 
     return ok;
 }
 
+/* ---- EXPLAIN: runs the statement, drops its rows, and says what was read for it ---- */
+
+#define ADD_LINE(run, ...) add_text(run, 0, str_of(arena_printf((run)->arena, __VA_ARGS__)))
+
+struct left { /* after some reasons to skip: how much of it all */
+    unsigned long long parts, groups;
+};
+
+/* What the first `reasons` reasons to skip have left. */
+static struct left left_after(const struct sql_scan_counts *counts, size_t reasons)
+{
+    struct left left = { counts->parts_read, counts->groups_read };
+    for (size_t i = reasons; i < SQL_PRUNES; i++) {
+        left.parts += counts->parts_skipped[i];
+        left.groups += counts->groups_skipped[i];
+    }
+    return left;
+}
+
+static void explain_indexes(struct sql_run *run, const struct sql_source_table *source)
+{
+    static const char *const names[] = { [SQL_BY_PARTITION] = "Partition",
+                                         [SQL_BY_BOUNDS] = "MinMax",
+                                         [SQL_BY_PAGES] = "PageIndex",
+                                         [SQL_BY_DICTIONARY] = "Dictionary",
+                                         [SQL_BY_BLOOM] = "BloomFilter" };
+    const struct sql_scan_counts *counts = &source->counts;
+    ADD_LINE(run, "  Indexes:");
+    ADD_LINE(run, "    Condition: " STR_FMT, STR_ARG(strbuf_view(&source->terms)));
+    for (size_t i = 0; i < SQL_PRUNES; i++) {
+        struct left before = left_after(counts, i), after = left_after(counts, i + 1);
+        ADD_LINE(run, "    %s", names[i]);
+        ADD_LINE(run, "      Parts: %llu/%llu", after.parts, before.parts);
+        ADD_LINE(run, "      Row groups: %llu/%llu", after.groups, before.groups);
+        if (i == SQL_BY_PAGES)
+            ADD_LINE(run, "      Pages: %llu/%llu", (unsigned long long)(counts->pages - counts->pages_skipped),
+                     (unsigned long long)counts->pages);
+    }
+}
+
 static void explain_source(struct sql_run *run, const struct sql_source_table *source)
 {
     const struct sql_table *table = source->ast;
-    struct strbuf line = { 0 };
-    strbuf_addf(&line, "Read " STR_FMT "." STR_FMT, STR_ARG(table->database), STR_ARG(table->name));
-    add_text(run, 0, strbuf_view(&line));
-    strbuf_clear(&line);
-    strbuf_add_text(&line, "  Columns: ");
+    const struct sql_scan_counts *counts = &source->counts;
+    struct left all = left_after(counts, 0);
+    struct strbuf names = { 0 };
     for (size_t i = 0; i < source->columns_count; i++)
-        strbuf_addf(&line, "%s" STR_FMT, i == 0 ? "" : ", ", STR_ARG(table->columns[source->columns[i]].name));
-    if (source->columns_count == 0)
-        strbuf_add_text(&line, "none");
-    add_text(run, 0, strbuf_view(&line));
-    strbuf_clear(&line);
-    if (source->kind == SQL_SOURCE_TABLE) {
-        strbuf_addf(&line, "  Parts: %llu read, %llu skipped", (unsigned long long)source->parts_read,
-                    (unsigned long long)source->parts_skipped);
-        add_text(run, 0, strbuf_view(&line));
-        strbuf_clear(&line);
-        strbuf_addf(&line, "  Row groups: %llu read, %llu skipped", (unsigned long long)source->row_groups_read,
-                    (unsigned long long)source->row_groups_skipped);
-        add_text(run, 0, strbuf_view(&line));
-    }
-    strbuf_fini(&line);
+        strbuf_addf(&names, "%s" STR_FMT, i == 0 ? "" : ", ", STR_ARG(table->columns[source->columns[i]].name));
+    ADD_LINE(run, "Read " STR_FMT "." STR_FMT, STR_ARG(table->database), STR_ARG(table->name));
+    ADD_LINE(run, "  Columns: " STR_FMT, STR_ARG(names.len == 0 ? STR("none") : strbuf_view(&names)));
+    strbuf_fini(&names);
+    if (source->kind != SQL_SOURCE_TABLE)
+        return;
+    ADD_LINE(run, "  Parts: %llu read, %llu skipped", (unsigned long long)counts->parts_read,
+             all.parts - (unsigned long long)counts->parts_read);
+    ADD_LINE(run, "  Row groups: %llu read, %llu skipped", (unsigned long long)counts->groups_read,
+             all.groups - (unsigned long long)counts->groups_read);
+    ADD_LINE(run, "  Rows: %llu, bytes: %llu", (unsigned long long)counts->rows_read,
+             (unsigned long long)counts->bytes_read);
+    if (source->terms.len > 0)
+        explain_indexes(run, source);
 }
 
-/* Runs the statement, drops its rows, and says what was read for it. */
-static bool explain(struct sql_run *run, struct sql_query *query, struct err *err)
+/* EXPLAIN ESTIMATE; what the engine calls a mark is a row group here. */
+static void estimate(struct sql_run *run)
+{
+    static const char *const names[] = { "database", "table", "parts", "rows", "marks" };
+    begin_rows(run, names, ARRAY_COUNT(names), TYPE_STRING);
+    for (size_t i = 2; i < ARRAY_COUNT(names); i++)
+        column_init(&run->result->block.columns[i], type_of_kind(TYPE_UINT64));
+    for (size_t i = 0; i < run->sources_count; i++) {
+        const struct sql_source_table *source = run->sources[i];
+        const uint64_t numbers[] = { source->counts.parts_read, source->counts.rows_read, source->counts.groups_read };
+        if (source->kind != SQL_SOURCE_TABLE)
+            continue;
+        add_text(run, 0, source->ast->database);
+        add_text(run, 1, source->ast->name);
+        for (size_t n = 0; n < ARRAY_COUNT(numbers); n++)
+            column_push_fixed(&run->result->block.columns[2 + n], &numbers[n]);
+    }
+}
+
+static bool explain(struct sql_run *run, const struct sql_statement *statement, struct err *err)
 {
     static const char *const names[] = { "explain" };
     struct strbuf sql = { 0 };
-    bool ok = select_(run, query, &sql, err);
+    run->explain = true;
+    bool ok = select_(run, statement->query, &sql, err);
     if (ok) {
-        uint64_t rows = run->result->block.rows;
+        unsigned long long rows = run->result->block.rows;
         block_fini(&run->result->block);
-        begin_rows(run, names, 1, TYPE_STRING);
-        struct strbuf line = { 0 };
-        strbuf_addf(&line, "Result: %llu rows", (unsigned long long)rows);
-        add_text(run, 0, strbuf_view(&line));
-        strbuf_clear(&line);
-        for (size_t i = 0; i < run->sources_count; i++)
-            explain_source(run, run->sources[i]);
-        strbuf_add_text(&line, "SQL: ");
-        strbuf_add(&line, strbuf_view(&sql));
-        add_text(run, 0, strbuf_view(&line));
-        strbuf_fini(&line);
+        if (statement->estimate) {
+            estimate(run);
+        } else {
+            begin_rows(run, names, 1, TYPE_STRING);
+            ADD_LINE(run, "Result: %llu rows", rows);
+            for (size_t i = 0; i < run->sources_count; i++)
+                explain_source(run, run->sources[i]);
+            ADD_LINE(run, "SQL: " STR_FMT, STR_ARG(strbuf_view(&sql)));
+        }
     }
     strbuf_fini(&sql);
     return ok;
@@ -267,7 +321,7 @@ static bool dispatch(struct sql_run *run, struct sql_statement *statement, struc
         return (statement->database.len == 0 || need_database(run, statement->database, err)) &&
                run_select(run, statement->query, err);
     case SQL_EXPLAIN:
-        return explain(run, statement->query, err);
+        return explain(run, statement, err);
     case SQL_SHOW_CREATE:
         return show_create(run, statement, err);
     case SQL_DESCRIBE:

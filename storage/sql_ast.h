@@ -171,6 +171,7 @@ struct sql_statement {
     enum sql_statement_kind kind;
     struct sql_query *query;
     struct str database, name; /* of the object; database empty: the current one; of a SELECT: has to exist */
+    bool estimate;             /* EXPLAIN ESTIMATE */
     bool is_database;          /* EXISTS, SHOW CREATE: about a database */
     bool is_other;             /* EXISTS: about what there is none of: a view, a dictionary, a temporary table */
     struct str format;

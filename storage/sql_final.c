@@ -7,7 +7,7 @@
 #include "storage/sql_run.h"
 
 struct final {
-    const struct sql_source_table *source;
+    struct sql_source_table *source;
     const struct table_def *def;
     size_t *place;    /* by stored column: its place in the block, or NOT_READ */
     size_t *ast;      /* by place: the column of the statement's table */
@@ -79,7 +79,7 @@ static void make_rule(struct final *f)
 
 static bool load_group(struct final *f, struct part *part, size_t group, struct err *err)
 {
-    const struct sql_source_table *source = f->source;
+    struct sql_source_table *source = f->source;
     size_t rows = (size_t)parquet_row_group(part->file, group).rows;
     for (size_t i = 0; i < f->all.columns_count; i++) {
         const struct sql_column *wanted = &source->ast->columns[f->ast[i]];

@@ -44,6 +44,9 @@ sql_bind_fn sql_bind_compare, sql_bind_arithmetic, sql_bind_logic, sql_bind_not,
     sql_bind_not_distinct, sql_bind_nullable;
 sql_scalar_fn sql_run_compare, sql_run_arithmetic, sql_run_negate;
 
+/* sql_imply.c: adds to a resolved condition what it implies of columns. */
+void sql_imply(struct sql_resolver *r, struct sql_node **condition);
+
 /* sql_fn_text.c */
 sql_scalar_fn sql_run_length, sql_run_text, sql_run_side, sql_run_concat, sql_run_substring, sql_run_position,
     sql_run_replace, sql_run_affix, sql_run_trim, sql_run_split, sql_run_hex, sql_run_base64, sql_run_like,

@@ -166,6 +166,7 @@ struct sql_call *sql_call_new(struct sql_resolver *r, struct sql_node *node)
     call->type = node->type;
     call->types_count = node->args_count;
     call->types = ARENA_ARRAY(r->arena, const struct type *, node->args_count + 1);
+    call->args = ARENA_ARRAY(r->arena, struct sql_value, node->args_count + 1);
     for (size_t i = 0; i < node->args_count; i++)
         call->types[i] = sql_type_plain(node->args[i]->type, r->arena);
     return call;
@@ -236,32 +237,28 @@ static void answer(sqlite3_context *context, struct sql_call *call, bool ok, con
     sqlite3_result_error(context, "stopped", -1);
 }
 
-enum { SQL_ARGS_MAX = 110 };
-
 static void scalar_bridge(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct sql_call *call = call_of(context, values);
-    struct sql_value args[SQL_ARGS_MAX], out = sql_null();
-    struct err err = { 0 };
+    struct sql_value *args = call->args, out = sql_null();
     size_t args_count = (size_t)count - 1;
-    must(args_count <= ARRAY_COUNT(args));
+    must(args_count <= call->types_count);
     for (size_t i = 0; i < args_count; i++) {
         args[i] = sql_value_from(values[i + 1]);
         if (args[i].kind == SQL_NULL && !call->function->keeps_null)
             return; /* NULL in, NULL out */
     }
     strbuf_clear(&call->out);
-    bool ok = call->run_fn(call, args, &out, &err);
-    answer(context, call, ok, &out, &err);
+    bool ok = call->run_fn(call, args, &out, &call->err);
+    answer(context, call, ok, &out, &call->err);
 }
 
 static void step_bridge(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct sql_call *call = call_of(context, values);
-    struct sql_value args[SQL_ARGS_MAX];
-    struct err err = { 0 };
+    struct sql_value *args = call->args;
     size_t args_count = (size_t)count - 1;
-    must(args_count <= ARRAY_COUNT(args));
+    must(args_count <= call->types_count);
     struct sql_state *state = sql_aggregate_state(context, call);
     if (state == NULL) {
         sqlite3_result_error_nomem(context);
@@ -273,8 +270,8 @@ static void step_bridge(sqlite3_context *context, int count, sqlite3_value **val
             return; /* aggregates pass over NULL */
     }
     strbuf_clear(&call->out);
-    if (!call->aggregate->step(call, state, args, &err)) {
-        sql_run_fail(call->run, &err);
+    if (!call->aggregate->step(call, state, args, &call->err)) {
+        sql_run_fail(call->run, &call->err);
         sqlite3_result_error(context, "stopped", -1);
     }
 }

@@ -532,9 +532,10 @@ static bool exists(struct sql_parser *p, struct sql_statement *statement)
 
 static bool explain(struct sql_parser *p, struct sql_statement *statement)
 {
-    static const char *const refused[] = { "AST", "SYNTAX", "PIPELINE", "ESTIMATE", "QUERY", "TABLE" };
+    static const char *const refused[] = { "AST", "SYNTAX", "PIPELINE", "QUERY", "TABLE" };
     statement->kind = SQL_EXPLAIN;
     sql_word(p, "PLAN");
+    statement->estimate = sql_word(p, "ESTIMATE");
     for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
         if (sql_next_is_word(p, refused[i]))
             return sql_unsupported(p, sql_peek(p).offset, arena_printf(p->arena, "EXPLAIN %s", refused[i]));

@@ -410,6 +410,7 @@ static bool resolve_filters(struct sql_resolver *r, struct sql_select *select, s
         r->no_aggregates = false;
         if (!ok)
             return false;
+        sql_imply(r, &select->where);
     }
     if (!resolve_group(r, select, err))
         return false;

@@ -79,6 +79,7 @@ static void memory_shutdown(void *context)
 }
 
 static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
+static const char *temp_files; /* what databases are opened with */
 
 static void memory_install(void)
 {
@@ -87,6 +88,7 @@ static void memory_install(void)
     bool ok = sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK &&
               sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK && sqlite3_initialize() == SQLITE_OK;
     must(ok);
+    temp_files = sql_temp_register();
 }
 
 void sql_memory_setup(void)
@@ -192,10 +194,10 @@ static bool open_database(struct sql_run *run, sqlite3 **db, struct err *err)
         { SQLITE_LIMIT_VDBE_OP, 1000000 },  { SQLITE_LIMIT_TRIGGER_DEPTH, 0 },     { SQLITE_LIMIT_WORKER_THREADS, 0 },
     };
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
-    if (sqlite3_open_v2(":memory:", db, flags, NULL) != SQLITE_OK)
+    if (sqlite3_open_v2(":memory:", db, flags, temp_files) != SQLITE_OK)
         return err_set(err, ERR_LOGICAL_ERROR, "cannot open the SQL engine: %s",
                        *db == NULL ? "no memory" : sqlite3_errmsg(*db));
-    if (sqlite3_exec(*db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL) != SQLITE_OK)
+    if (sqlite3_exec(*db, "PRAGMA temp_store = FILE", NULL, NULL, NULL) != SQLITE_OK)
         return err_set(err, ERR_LOGICAL_ERROR, "cannot set up the SQL engine: %s", sqlite3_errmsg(*db));
     for (size_t i = 0; i < ARRAY_COUNT(limits); i++)
         sqlite3_limit(*db, limits[i][0], limits[i][1]);

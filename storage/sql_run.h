@@ -24,6 +24,7 @@ struct sql_run {
     struct arena *arena;
     struct err err; /* the first failure of a function or a virtual table */
     bool failed;
+    bool explain;         /* terms are noted */
     bool input_read;      /* input() was named */
     bool declaring;       /* a virtual table tells SQLite its columns: more is allowed */
     uint64_t deadline_ns; /* monotonic; 0: none */
@@ -96,6 +97,8 @@ struct sql_call { /* one place in the statement where a function of ours is call
     const struct type *decode; /* of sql_call_target(), where Nullable was added to type; NULL: type */
     const struct type **types;
     size_t types_count;
+    struct sql_value *args; /* of the call that runs; here, as large locals cost more than most functions */
+    struct err err;
     double levels[16]; /* quantiles */
     size_t levels_count;
     struct sql_run *run;
@@ -156,6 +159,16 @@ bool sql_emit_query(struct sql_run *run, struct sql_query *query, struct strbuf 
 
 /* ---- sources: what virtual tables read (sql_vtab.c, sql_system.c) ---- */
 
+/* What a scan passed over, by the first thing that told it could: a part counts where its last row group does. */
+enum sql_prune { SQL_BY_PARTITION, SQL_BY_BOUNDS, SQL_BY_PAGES, SQL_BY_DICTIONARY, SQL_BY_BLOOM, SQL_PRUNES };
+struct sql_scan_counts {
+    uint64_t parts_read, groups_read;
+    uint64_t parts_skipped[SQL_PRUNES], groups_skipped[SQL_PRUNES];
+    uint64_t pages, pages_skipped; /* of columns with terms, in row groups whose page index was looked at */
+    uint64_t rows_read;            /* in pieces that were read */
+    uint64_t bytes_read;           /* of files */
+};
+
 enum sql_source_kind { SQL_SOURCE_TABLE, SQL_SOURCE_BLOCK, SQL_SOURCE_NUMBERS };
 struct sql_source_table {
     enum sql_source_kind kind;
@@ -174,7 +187,8 @@ struct sql_source_table {
     size_t *columns; /* by column of the virtual table: the column read (emitter) */
     size_t columns_count;
     char module[24];
-    uint64_t parts_read, parts_skipped, row_groups_read, row_groups_skipped;
+    struct sql_scan_counts counts;
+    struct strbuf terms; /* of the last scan, for EXPLAIN; owned */
 };
 struct sql_source_table *sql_source_new(struct sql_run *run, enum sql_source_kind kind);
 void sql_sources_fini(struct sql_run *run);
@@ -194,8 +208,8 @@ const char *sql_view_name(size_t index); /* NULL behind the last */
 const char *sql_view_select(size_t index);
 /* One column of one row group of a part, into an empty column; its memory is accounted for. A column that is younger
  * than the part has its defaults. */
-bool sql_source_read(const struct sql_source_table *source, struct part *part, size_t group,
-                     const struct sql_column *wanted, struct column *column, struct err *err);
+bool sql_source_read(struct sql_source_table *source, struct part *part, size_t group, const struct sql_column *wanted,
+                     struct column *column, struct err *err);
 /* The fill of a BLOCK source that stands for a table under FINAL (sql_final.c); context is the source. */
 bool sql_final_fill(void *context, struct block *block, struct err *err);
 bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, struct err *err);
@@ -206,6 +220,8 @@ bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, stru
 void sql_memory_setup(void);
 void sql_memory_begin(size_t limit); /* 0: none */
 size_t sql_memory_used(void);
+/* Once per process, after sql_memory_setup: temporary files in memory (sql_temp.c). The name to open databases with. */
+const char *sql_temp_register(void);
 bool sql_memory_was_short(void);
 
 /* Runs the SQL and fills result->block with columns of the given types. */

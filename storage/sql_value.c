@@ -316,6 +316,61 @@ void sql_value_result(sqlite3_context *context, const struct sql_value *value)
     }
 }
 
+/* To SQLite a string with a destructor of ours is one that it must copy to keep, unlike SQLITE_STATIC. */
+static void still_ours(void *text)
+{
+    (void)text;
+}
+
+static int64_t small_integer(const struct column *column, size_t row)
+{
+    const uint8_t *cell = column_cell(column, row);
+    bool is_unsigned = sql_type_is_unsigned(column->type);
+    uint16_t two;
+    uint32_t four;
+    int64_t eight;
+    switch (column->width) {
+    case 1:
+        return is_unsigned ? (int64_t)cell[0] : (int64_t)(int8_t)cell[0];
+    case 2:
+        memcpy(&two, cell, sizeof two);
+        return is_unsigned ? (int64_t)two : (int64_t)(int16_t)two;
+    case 4:
+        memcpy(&four, cell, sizeof four);
+        return is_unsigned ? (int64_t)four : (int64_t)(int32_t)four;
+    default:
+        memcpy(&eight, cell, sizeof eight);
+        return eight;
+    }
+}
+
+void sql_value_result_cell(sqlite3_context *context, const struct column *column, size_t row, struct strbuf *scratch)
+{
+    double d;
+    if (column_is_null(column, row))
+        return;
+    switch (column->type->kind) {
+    case TYPE_STRING: {
+        struct str s = column_str(column, row);
+        sqlite3_result_text64(context, s.len == 0 ? "" : s.data, s.len, still_ours, SQLITE_UTF8);
+        return;
+    }
+    case TYPE_FLOAT64:
+        memcpy(&d, column_cell(column, row), sizeof d);
+        if (isnan(d))
+            break;
+        sqlite3_result_double(context, d);
+        return;
+    default:
+        if (sql_rep_of(column->type) != SQL_REP_INT || column->width > sizeof(int64_t))
+            break;
+        sqlite3_result_int64(context, small_integer(column, row));
+        return;
+    }
+    struct sql_value value = sql_value_of_cell(column, row, scratch);
+    sql_value_result(context, &value);
+}
+
 struct sql_value sql_value_dup(const struct sql_value *value, struct arena *arena)
 {
     struct sql_value out = *value;

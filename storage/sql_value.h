@@ -80,6 +80,10 @@ must_use bool sql_value_push(const struct sql_value *value, struct column *colum
 
 struct sql_value sql_value_from(struct sqlite3_value *value); /* lent: as long as value */
 void sql_value_result(struct sqlite3_context *context, const struct sql_value *value);
+/* Of a column's cell; a string is not copied, but by what of SQLite outlives the row: it has to stay where it is until
+ * the next row is asked for. */
+void sql_value_result_cell(struct sqlite3_context *context, const struct column *column, size_t row,
+                           struct strbuf *scratch);
 struct sql_value sql_value_dup(const struct sql_value *value, struct arena *arena);
 
 /* SQLite's order, NULL first. */

@@ -1,16 +1,13 @@
-/* sql_vtab.c: what SQLite reads: a frozen part set, a block of a system table, or numbers().
+/* sql_vtab.c: what SQLite reads: a scan of a frozen part set, a block of a system table, or numbers().
  *
- * A table offers only the columns that the statement reads. Of a part, row groups whose bounds rule out a condition are
- * passed over; of the others a column is read when SQLite first asks for it in that row group, so that a condition no
- * row meets costs only its own columns. Conditions are left to SQLite too (omit is never set): here they only save
- * work. LIMIT is never pushed down (SQLite stops reading by itself). */
+ * A table offers only the columns that the statement reads. Conditions on single columns go to the scan as terms, and
+ * are left to SQLite too (omit is never set): there they only save work. LIMIT is never pushed down (SQLite stops
+ * reading by itself). */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "format/defaults.h"
-#include "storage/sql_run.h"
+#include "storage/sql_scan.h"
 
 enum { CONSTRAINTS_MAX = 24, IN_VALUES_MAX = 4096 };
 
@@ -19,222 +16,22 @@ struct vtab {
     struct sql_source_table *source;
 };
 
-struct constraint {
-    size_t column; /* of the virtual table */
-    unsigned char op;
-    struct sql_value *values; /* one, or those of IN */
-    size_t values_count;
-    struct strbuf bytes;
-};
-
 struct cursor {
     sqlite3_vtab_cursor base;
     struct sql_source_table *source;
-    struct constraint constraints[CONSTRAINTS_MAX];
-    size_t constraints_count;
-    struct column *columns; /* TABLE: of the row group, by column of the virtual table */
-    bool *loaded;
-    size_t part, group, row, rows; /* TABLE: place; BLOCK: row, rows */
-    bool part_used;
+    struct sql_scan *scan; /* TABLE */
+    size_t row, rows;      /* TABLE: of the piece; BLOCK */
     uint64_t number, numbers_left;
-    uint64_t ordinal;
-    size_t taken; /* memory accounted for the loaded columns */
+    uint64_t ordinal; /* BLOCK, NUMBERS */
     bool done;
     struct strbuf scratch;
+    struct err err; /* here, as large locals of method_column would cost more than the cell */
 };
 
-/* ---- what a condition rules out ---- */
-
-static bool may_match(const struct constraint *c, const struct sql_value *min, const struct sql_value *max)
+static int failed(struct sql_source_table *source, const struct err *err)
 {
-    for (size_t i = 0; i < c->values_count; i++) {
-        const struct sql_value *v = &c->values[i];
-        int to_min = sql_value_compare(v, min), to_max = sql_value_compare(v, max);
-        switch (c->op) {
-        case SQLITE_INDEX_CONSTRAINT_EQ:
-        case SQLITE_INDEX_CONSTRAINT_IS:
-            if (to_min >= 0 && to_max <= 0)
-                return true;
-            break;
-        case SQLITE_INDEX_CONSTRAINT_GT:
-            if (to_max < 0)
-                return true;
-            break;
-        case SQLITE_INDEX_CONSTRAINT_GE:
-            if (to_max <= 0)
-                return true;
-            break;
-        case SQLITE_INDEX_CONSTRAINT_LT:
-            if (to_min > 0)
-                return true;
-            break;
-        case SQLITE_INDEX_CONSTRAINT_LE:
-            if (to_min >= 0)
-                return true;
-            break;
-        default:
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The part's column of the table's column of that name, or -1. */
-static int part_column_named(const struct sql_source_table *source, const struct part *part, struct str name)
-{
-    int index = schema_find(source->schema, name, false);
-    return index < 0 ? -1 : part_column(part, &source->schema->columns[index]);
-}
-
-/* The bounds of strings may be cut; a cut upper bound is a prefix that was raised, so it still bounds. Bounds of floats
- * leave NaN out; no comparison that the emitter prints is true of NaN. */
-static bool group_may_match(struct cursor *cursor, const struct part *part, size_t group)
-{
-    const struct sql_source_table *source = cursor->source;
-    const struct schema *own = parquet_schema(part->file);
-    for (size_t i = 0; i < cursor->constraints_count; i++) {
-        const struct constraint *c = &cursor->constraints[i];
-        const struct sql_column *column = &source->ast->columns[source->columns[c->column]];
-        int at = part_column_named(source, part, column->name);
-        if (at < 0 || sql_rep_of(own->columns[at].type) == SQL_REP_KEY)
-            continue;
-        struct parquet_stats stats = parquet_stats(part->file, group, (size_t)at);
-        if (!stats.known)
-            continue;
-        strbuf_clear(&cursor->scratch);
-        struct sql_value min = sql_value_of_bound(own->columns[at].type, stats.min, stats.min_str, &cursor->scratch);
-        min = sql_value_dup(&min, source->run->arena);
-        struct sql_value max = sql_value_of_bound(own->columns[at].type, stats.max, stats.max_str, &cursor->scratch);
-        if (!may_match(c, &min, &max))
-            return false;
-    }
-    return true;
-}
-
-/* ---- reading a part ---- */
-
-/* What the default names is read or computed too, in a block of the table's stored columns. */
-static bool default_rows(const struct sql_source_table *source, struct part *part, size_t group, struct str wanted,
-                         struct column *out, struct err *err)
-{
-    const struct schema *stored = source->def->stored;
-    size_t index = (size_t)schema_find(stored, wanted, false);
-    struct block block;
-    bool ok = true;
-    block_init(&block, stored->columns_count);
-    for (size_t i = 0; i < stored->columns_count; i++) {
-        int at = part_column(part, &stored->columns[i]);
-        block.names[i] = stored->columns[i].name;
-        column_init(&block.columns[i], stored->columns[i].type);
-        if (at >= 0 && ok)
-            ok = parquet_read_column(part->file, group, (size_t)at, &block.columns[i], err);
-    }
-    block.rows = (size_t)parquet_row_group(part->file, group).rows;
-    ok = ok && default_fill(stored->columns, index, part->created_wall_ns, rng_real(), &block, err);
-    if (ok)
-        column_append(out, &block.columns[index], 0, block.rows);
-    block_fini(&block);
-    return ok;
-}
-
-/* A column that was added after the part was written. */
-static bool missing_column(const struct sql_source_table *source, struct part *part, size_t group,
-                           const struct schema_column *column, struct column *out, struct err *err)
-{
-    size_t rows = (size_t)parquet_row_group(part->file, group).rows;
-    struct err failure = { 0 };
-    bool plain = true; /* the default names no column */
-    while (out->rows < rows && plain) {
-        if (column->default_expr == NULL)
-            column_push_default(out);
-        else
-            plain = default_eval(column->default_expr, part->created_wall_ns, rng_real(), NULL, out, &failure);
-    }
-    if (plain)
-        return true;
-    column_clear(out);
-    return default_rows(source, part, group, column->name, out, err);
-}
-
-bool sql_source_read(const struct sql_source_table *source, struct part *part, size_t group,
-                     const struct sql_column *wanted, struct column *column, struct err *err)
-{
-    const struct schema *own = parquet_schema(part->file);
-    int at = part_column_named(source, part, wanted->name);
-    int in_table = schema_find(source->schema, wanted->name, false);
-    bool ok;
-    if (at >= 0 && !type_eq(own->columns[at].type, wanted->type))
-        return err_set(err, ERR_CORRUPTED_DATA, "part %s: column " STR_FMT " has another type", part->path,
-                       STR_ARG(wanted->name));
-    if (at >= 0)
-        ok = parquet_read_column(part->file, group, (size_t)at, column, err);
-    else
-        ok = missing_column(source, part, group, &source->schema->columns[in_table], column, err);
-    if (!ok)
-        return err_wrap(err, "part %s", part->path);
-    size_t bytes = column_bytes(column);
-    source->run->result->bytes_read += bytes;
-    if (sql_run_take(source->run, bytes))
-        return true;
-    *err = source->run->err;
-    return false;
-}
-
-static bool load_column(struct cursor *cursor, size_t index, struct err *err)
-{
-    const struct sql_source_table *source = cursor->source;
-    struct column *column = &cursor->columns[index];
-    column_clear(column);
-    if (!sql_source_read(source, source->parts->parts[cursor->part], cursor->group,
-                         &source->ast->columns[source->columns[index]], column, err))
-        return false;
-    cursor->loaded[index] = true;
-    cursor->taken += column_bytes(column);
-    return true;
-}
-
-static void leave_group(struct cursor *cursor)
-{
-    const struct sql_source_table *source = cursor->source;
-    for (size_t i = 0; i < source->columns_count; i++)
-        cursor->loaded[i] = false;
-    sql_run_give(source->run, cursor->taken);
-    cursor->taken = 0;
-}
-
-static void note_part(struct cursor *cursor)
-{
-    struct sql_source_table *source = cursor->source;
-    if (cursor->part_used)
-        source->parts_read++;
-    else
-        source->parts_skipped++;
-    cursor->part_used = false;
-}
-
-/* To the next row group that may hold a match, starting with the present one. */
-static void find_group(struct cursor *cursor)
-{
-    struct sql_source_table *source = cursor->source;
-    cursor->row = 0;
-    while (cursor->part < source->parts->count) {
-        struct part *part = source->parts->parts[cursor->part];
-        size_t groups = parquet_row_groups(part->file);
-        for (; cursor->group < groups; cursor->group++) {
-            cursor->rows = (size_t)parquet_row_group(part->file, cursor->group).rows;
-            if (cursor->rows > 0 && group_may_match(cursor, part, cursor->group)) {
-                source->row_groups_read++;
-                source->run->result->rows_read += cursor->rows;
-                cursor->part_used = true;
-                return;
-            }
-            source->row_groups_skipped++;
-        }
-        note_part(cursor);
-        cursor->part++;
-        cursor->group = 0;
-    }
-    cursor->done = true;
+    sql_run_fail(source->run, err);
+    return SQLITE_ERROR;
 }
 
 /* ---- SQLite's methods ---- */
@@ -272,10 +69,29 @@ static int method_disconnect(sqlite3_vtab *vtab)
     return SQLITE_OK;
 }
 
-static bool op_is_known(unsigned char op)
+/* ---- conditions ---- */
+
+static bool term_op(int op, enum sql_term_op *out)
 {
-    return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE ||
-           op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
+    static const struct {
+        int op;
+        enum sql_term_op term;
+    } known[] = {
+        { SQLITE_INDEX_CONSTRAINT_EQ, SQL_TERM_EQ },
+        { SQLITE_INDEX_CONSTRAINT_GT, SQL_TERM_GT },
+        { SQLITE_INDEX_CONSTRAINT_GE, SQL_TERM_GE },
+        { SQLITE_INDEX_CONSTRAINT_LT, SQL_TERM_LT },
+        { SQLITE_INDEX_CONSTRAINT_LE, SQL_TERM_LE },
+        { SQLITE_INDEX_CONSTRAINT_ISNULL, SQL_TERM_NULL },
+        { SQLITE_INDEX_CONSTRAINT_ISNOTNULL, SQL_TERM_NOT_NULL },
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(known); i++) {
+        if (known[i].op != op)
+            continue;
+        *out = known[i].term;
+        return true;
+    }
+    return false;
 }
 
 static double source_rows(const struct sql_source_table *source)
@@ -285,27 +101,30 @@ static double source_rows(const struct sql_source_table *source)
     return source->kind == SQL_SOURCE_NUMBERS ? (double)source->number_count : (double)source->block.rows + 50;
 }
 
-/* A condition makes row groups fall away, which is worth something, but nothing here is an index: the cost of a look-up
- * for each row of another table stays that of a scan, and SQLite plans accordingly. */
+/* A condition makes row groups and pages fall away, which is worth something, but nothing here is an index: the cost of
+ * a look-up for each row of another table stays that of a scan, and SQLite plans accordingly. */
 static int method_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
     const struct sql_source_table *source = ((const struct vtab *)base)->source;
     double rows = source_rows(source) + 1, share = 1;
     int used = 0;
+    enum sql_term_op op;
     char *plan = sqlite3_malloc(CONSTRAINTS_MAX * 24 + 1);
     if (plan == NULL)
         return SQLITE_NOMEM;
     plan[0] = '\0';
     size_t length = 0;
     for (int i = 0; i < info->nConstraint && used < CONSTRAINTS_MAX && source->kind == SQL_SOURCE_TABLE; i++) {
-        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn < 0 || !op_is_known(info->aConstraint[i].op))
+        if (info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_LIMIT)
+            info->idxNum = 1; /* only a hint: few rows may do */
+        if (!info->aConstraint[i].usable || info->aConstraint[i].iColumn < 0 || !term_op(info->aConstraint[i].op, &op))
             continue;
         bool in = sqlite3_vtab_in(info, i, 1) != 0;
         info->aConstraintUsage[i].argvIndex = ++used;
         info->aConstraintUsage[i].omit = 0;
-        sqlite3_snprintf(24, plan + length, "%d:%d:%d,", info->aConstraint[i].iColumn, info->aConstraint[i].op, in);
+        sqlite3_snprintf(24, plan + length, "%d:%d:%d,", info->aConstraint[i].iColumn, (int)op, in);
         length += strlen(plan + length);
-        share *= info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ ? 0.1 : 0.5;
+        share *= op == SQL_TERM_EQ || op == SQL_TERM_NULL ? 0.1 : op == SQL_TERM_NOT_NULL ? 1 : 0.5;
     }
     info->idxStr = plan;
     info->needToFreeIdxStr = 1;
@@ -314,114 +133,80 @@ static int method_best_index(sqlite3_vtab *base, sqlite3_index_info *info)
     return SQLITE_OK;
 }
 
+/* So many values that the condition is not worth looking at are forgotten. */
+static void take_in_values(struct cursor *cursor, size_t column, sqlite3_value *list)
+{
+    struct sql_value *values = mem_alloc(IN_VALUES_MAX * sizeof *values);
+    struct strbuf *bytes = &cursor->scratch;
+    size_t count = 0;
+    bool all = true;
+    sqlite3_value *item;
+    strbuf_clear(bytes);
+    for (int code = sqlite3_vtab_in_first(list, &item); all && code == SQLITE_OK && item != NULL;
+         code = sqlite3_vtab_in_next(list, &item)) {
+        struct sql_value value = sql_value_from(item);
+        all = count < IN_VALUES_MAX;
+        if (value.kind == SQL_NULL || !all)
+            continue;
+        values[count] = value;
+        values[count++].i = value.kind == SQL_INT ? value.i : (int64_t)bytes->len; /* the item's bytes go with it */
+        strbuf_add(bytes, value.s);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (values[i].kind == SQL_TEXT || values[i].kind == SQL_BLOB)
+            values[i].s = str_sub(strbuf_view(bytes), (size_t)values[i].i, values[i].s.len);
+    if (all)
+        sql_scan_add_term(cursor->scan, column, SQL_TERM_EQ, values, count);
+    free(values);
+}
+
+static void take_terms(struct cursor *cursor, const char *plan, int argc, sqlite3_value **argv)
+{
+    struct str rest = str_of(plan), item, number;
+    for (int i = 0; i < argc && str_cut(&rest, ',', &item); i++) {
+        uint64_t column = 0, op = 0, in = 0;
+        bool read = str_cut(&item, ':', &number) && str_to_u64(number, &column) && str_cut(&item, ':', &number) &&
+                    str_to_u64(number, &op) && str_to_u64(item, &in);
+        must(read);
+        struct sql_value value = sql_value_from(argv[i]);
+        bool bare = op == SQL_TERM_NULL || op == SQL_TERM_NOT_NULL;
+        if (in != 0)
+            take_in_values(cursor, (size_t)column, argv[i]);
+        else
+            sql_scan_add_term(cursor->scan, (size_t)column, (enum sql_term_op)op, &value, bare ? 0 : 1);
+    }
+}
+
+/* ---- the cursor ---- */
+
 static int method_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 {
     struct sql_source_table *source = ((struct vtab *)base)->source;
     struct cursor *cursor = NEW(struct cursor);
     cursor->source = source;
-    if (source->kind == SQL_SOURCE_TABLE) {
-        cursor->columns = mem_zalloc((source->columns_count + 1) * sizeof *cursor->columns);
-        cursor->loaded = mem_zalloc(source->columns_count + 1);
-        for (size_t i = 0; i < source->columns_count; i++)
-            column_init(&cursor->columns[i], source->ast->columns[source->columns[i]].type);
-    }
+    if (source->kind == SQL_SOURCE_TABLE)
+        cursor->scan = sql_scan_new(source);
     *out = &cursor->base;
     return SQLITE_OK;
-}
-
-static void clear_constraints(struct cursor *cursor)
-{
-    for (size_t i = 0; i < cursor->constraints_count; i++) {
-        free(cursor->constraints[i].values);
-        strbuf_fini(&cursor->constraints[i].bytes);
-    }
-    memset(cursor->constraints, 0, sizeof cursor->constraints);
-    cursor->constraints_count = 0;
 }
 
 static int method_close(sqlite3_vtab_cursor *base)
 {
     struct cursor *cursor = (struct cursor *)base;
-    if (cursor->source->kind == SQL_SOURCE_TABLE) {
-        leave_group(cursor);
-        if (cursor->part_used) /* left before its end */
-            note_part(cursor);
-        for (size_t i = 0; i < cursor->source->columns_count; i++)
-            column_fini(&cursor->columns[i]);
-    }
-    clear_constraints(cursor);
+    sql_scan_free(cursor->scan);
     strbuf_fini(&cursor->scratch);
-    free(cursor->columns);
-    free(cursor->loaded);
     free(cursor);
     return SQLITE_OK;
 }
 
-/* Offsets first, pointers when all bytes are there. */
-static void keep_value(struct constraint *c, const struct sql_value *value)
+static int next_piece(struct cursor *cursor)
 {
-    struct sql_value *kept = &c->values[c->values_count++];
-    *kept = *value;
-    if (value->kind != SQL_TEXT && value->kind != SQL_BLOB)
-        return;
-    kept->i = (int64_t)c->bytes.len;
-    strbuf_add(&c->bytes, value->s);
-}
-
-static void settle_values(struct constraint *c)
-{
-    struct str all = strbuf_view(&c->bytes);
-    for (size_t i = 0; i < c->values_count; i++)
-        if (c->values[i].kind == SQL_TEXT || c->values[i].kind == SQL_BLOB)
-            c->values[i].s = str_sub(all, (size_t)c->values[i].i, c->values[i].s.len);
-}
-
-/* False: so many values that the condition is not worth looking at. */
-static bool take_in_values(struct constraint *c, sqlite3_value *list)
-{
-    sqlite3_value *item;
-    c->values = mem_alloc(IN_VALUES_MAX * sizeof *c->values);
-    for (int code = sqlite3_vtab_in_first(list, &item); code == SQLITE_OK && item != NULL;
-         code = sqlite3_vtab_in_next(list, &item)) {
-        struct sql_value value = sql_value_from(item);
-        if (c->values_count == IN_VALUES_MAX)
-            return false;
-        if (value.kind != SQL_NULL)
-            keep_value(c, &value);
-    }
-    return true;
-}
-
-static void take_constraints(struct cursor *cursor, const char *plan, int argc, sqlite3_value **argv)
-{
-    struct str rest = str_of(plan), item;
-    for (int i = 0; i < argc && str_cut(&rest, ',', &item); i++) {
-        struct constraint *c = &cursor->constraints[cursor->constraints_count];
-        struct str number;
-        uint64_t column = 0, op = 0, in = 0;
-        bool read = str_cut(&item, ':', &number) && str_to_u64(number, &column) && str_cut(&item, ':', &number) &&
-                    str_to_u64(number, &op) && str_to_u64(item, &in);
-        must(read);
-        c->column = (size_t)column;
-        c->op = (unsigned char)op;
-        cursor->constraints_count++;
-        bool keep = true;
-        if (in != 0) {
-            keep = take_in_values(c, argv[i]);
-        } else {
-            struct sql_value value = sql_value_from(argv[i]);
-            c->values = mem_alloc(sizeof *c->values);
-            keep_value(c, &value);
-        }
-        if (keep) {
-            settle_values(c);
-            continue;
-        }
-        free(c->values);
-        strbuf_fini(&c->bytes);
-        memset(c, 0, sizeof *c);
-        cursor->constraints_count--;
-    }
+    struct err err = { 0 };
+    cursor->row = 0;
+    if (!sql_scan_next(cursor->scan, &cursor->rows, &err))
+        return failed(cursor->source, &err);
+    cursor->done = cursor->rows == 0;
+    return SQLITE_OK;
 }
 
 static bool fill_block(struct sql_source_table *source, struct err *err)
@@ -440,30 +225,19 @@ static bool fill_block(struct sql_source_table *source, struct err *err)
     return true;
 }
 
-static int failed(struct sql_source_table *source, const struct err *err)
-{
-    sql_run_fail(source->run, err);
-    return SQLITE_ERROR;
-}
-
 static int method_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
 {
     struct cursor *cursor = (struct cursor *)base;
     struct sql_source_table *source = cursor->source;
     struct err err = { 0 };
-    (void)number;
-    clear_constraints(cursor);
-    if (cursor->part_used)
-        note_part(cursor);
-    cursor->part = cursor->group = cursor->row = cursor->rows = 0;
+    cursor->row = cursor->rows = 0;
     cursor->done = false;
     cursor->ordinal = 0;
     switch (source->kind) {
     case SQL_SOURCE_TABLE:
-        leave_group(cursor);
-        take_constraints(cursor, plan == NULL ? "" : plan, argc, argv);
-        find_group(cursor);
-        break;
+        sql_scan_rewind(cursor->scan, number != 0);
+        take_terms(cursor, plan == NULL ? "" : plan, argc, argv);
+        return next_piece(cursor);
     case SQL_SOURCE_BLOCK:
         if (!fill_block(source, &err))
             return failed(source, &err);
@@ -484,23 +258,18 @@ static int method_filter(sqlite3_vtab_cursor *base, int number, const char *plan
 static int method_next(sqlite3_vtab_cursor *base)
 {
     struct cursor *cursor = (struct cursor *)base;
-    struct sql_source_table *source = cursor->source;
     cursor->ordinal++;
-    if (source->kind == SQL_SOURCE_NUMBERS) {
+    if (cursor->source->kind == SQL_SOURCE_NUMBERS) {
         cursor->number++;
         cursor->done = --cursor->numbers_left == 0;
         return SQLITE_OK;
     }
     if (++cursor->row < cursor->rows)
         return SQLITE_OK;
-    if (source->kind == SQL_SOURCE_BLOCK) {
-        cursor->done = true;
-        return SQLITE_OK;
-    }
-    leave_group(cursor);
-    cursor->group++;
-    find_group(cursor);
-    return sql_run_check(source->run) ? SQLITE_OK : SQLITE_ERROR;
+    if (cursor->source->kind == SQL_SOURCE_TABLE)
+        return next_piece(cursor);
+    cursor->done = true;
+    return SQLITE_OK;
 }
 
 static int method_eof(sqlite3_vtab_cursor *base)
@@ -512,12 +281,11 @@ static int method_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
 {
     struct cursor *cursor = (struct cursor *)base;
     struct sql_source_table *source = cursor->source;
-    struct err err = { 0 };
-    struct column *column;
+    const struct column *column;
+    strbuf_clear(&cursor->scratch);
     if (source->kind == SQL_SOURCE_NUMBERS) {
-        struct sql_value value;
-        strbuf_clear(&cursor->scratch);
-        value = sql_value_of_wide(sql_wide_of_uint(cursor->number), type_of_kind(TYPE_UINT64), &cursor->scratch);
+        struct sql_value value =
+            sql_value_of_wide(sql_wide_of_uint(cursor->number), type_of_kind(TYPE_UINT64), &cursor->scratch);
         sql_value_result(context, &value);
         return SQLITE_OK;
     }
@@ -526,19 +294,18 @@ static int method_column(sqlite3_vtab_cursor *base, sqlite3_context *context, in
     if (source->kind == SQL_SOURCE_BLOCK) {
         column = &source->block.columns[source->columns[index]];
     } else {
-        column = &cursor->columns[index];
-        if (!cursor->loaded[index] && !load_column(cursor, (size_t)index, &err))
-            return failed(source, &err);
+        column = sql_scan_column(cursor->scan, (size_t)index, &cursor->err);
+        if (column == NULL)
+            return failed(source, &cursor->err);
     }
-    strbuf_clear(&cursor->scratch);
-    struct sql_value value = sql_value_of_cell(column, cursor->row, &cursor->scratch);
-    sql_value_result(context, &value);
+    sql_value_result_cell(context, column, cursor->row, &cursor->scratch);
     return SQLITE_OK;
 }
 
 static int method_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *rowid)
 {
-    *rowid = (sqlite3_int64)((struct cursor *)base)->ordinal;
+    struct cursor *cursor = (struct cursor *)base;
+    *rowid = cursor->scan != NULL ? sql_scan_rowid(cursor->scan, cursor->row) : (sqlite3_int64)cursor->ordinal;
     return SQLITE_OK;
 }
 
@@ -582,17 +349,25 @@ struct sql_source_table *sql_source_new(struct sql_run *run, enum sql_source_kin
     return source;
 }
 
+static void add_counts(struct sql_result *result, const struct sql_scan_counts *counts)
+{
+    result->rows_read += counts->rows_read;
+    result->bytes_read += counts->bytes_read;
+    result->parts_read += counts->parts_read;
+    result->row_groups_read += counts->groups_read;
+    for (size_t i = 0; i < SQL_PRUNES; i++) {
+        result->parts_skipped += counts->parts_skipped[i];
+        result->row_groups_skipped += counts->groups_skipped[i];
+    }
+}
+
 void sql_sources_fini(struct sql_run *run)
 {
     for (size_t i = 0; i < run->sources_count; i++) {
         struct sql_source_table *source = run->sources[i];
         struct sql_result *result = run->result;
-        if (source->kind == SQL_SOURCE_TABLE) {
-            result->parts_read += source->parts_read;
-            result->parts_skipped += source->parts_skipped;
-            result->row_groups_read += source->row_groups_read;
-            result->row_groups_skipped += source->row_groups_skipped;
-        }
+        add_counts(result, &source->counts);
+        strbuf_fini(&source->terms);
         if (source->parts != NULL)
             part_set_unref(source->parts);
         schema_unref(source->schema);

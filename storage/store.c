@@ -1,6 +1,7 @@
 /* store.c: opening the data directory, looking tables up, and the steps of background work. */
 #include "storage/store.h"
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -185,6 +186,7 @@ bool store_open(const struct store_options *options, struct store **out, enum st
     struct store *store = store_new(options);
     uint64_t began = clock_mono_ns(options->clock);
     *why = STORE_OPEN_ERROR;
+    json_object_seed(0); /* else jansson does so when it is first used, by whatever threads there are then */
     bool ok = fs_make_dirs(options->fs, options->dir, err) && take_lock(store, why, err) &&
               take_format(store, why, err) &&
               store_count_damaged(options->fs, options->dir, &store->env.damaged, err) &&

@@ -322,7 +322,9 @@ static bool write_once(struct flush *f, size_t index, const struct block *block,
                                        .codec = f->def->settings.codec,
                                        .text_is_bytes = delta_text_is_binary(&f->def->settings),
                                        .sort_columns = f->def->order_stored,
-                                       .sort_columns_count = f->def->order_columns_count };
+                                       .sort_columns_count = f->def->order_columns_count,
+                                       .blooms = f->def->blooms,
+                                       .blooms_count = f->def->blooms_count };
     struct part_meta meta;
     struct part_writer *writer = NULL;
     if (!part_writer_open(env->fs, piece->dir->path, &name, f->def->stored, &options, &writer, err))

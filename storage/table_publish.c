@@ -214,7 +214,7 @@ static bool open_log(struct table *t, struct err *err)
 {
     struct publication *p = &t->publication;
     if (p->log == NULL) {
-        if (!delta_log_open(t->env->fs, t->dir, t->def->uuid, p->doubtful, &p->log, err))
+        if (!delta_log_open(t->env->fs, t->dir, table_def(t)->uuid, p->doubtful, &p->log, err))
             return false;
         p->doubtful = false;
         mark_parts(t);
@@ -297,7 +297,7 @@ uint64_t table_publish_step(struct table *t, uint64_t now_ns, bool force)
         return now_ns + LOOK_AGAIN_NS;
     if (publish(t, &err)) {
         p->failures = 0;
-        p->due_mono_ns = now_ns + t->def->settings.publish_interval_s * NS_PER_S;
+        p->due_mono_ns = now_ns + MIN(table_def(t)->settings.publish_interval_s, UINT32_MAX) * NS_PER_S;
     } else {
         note_failure(t, now_ns, &err);
     }

@@ -113,15 +113,14 @@ static bool read_log(struct recovery *r, struct err *err)
     struct table *t = r->table;
     struct strbuf path = table_path(t, "_sluice", "tokens.log"), bytes = { 0 };
     struct tokens_log_report report = { 0 };
-    bool ok = true;
-    r->has_log = fs_exists(t->env->fs, strbuf_cstr(&path));
-    if (r->has_log) {
-        ok = fs_read_file(t->env->fs, strbuf_cstr(&path), LOG_BYTES_MAX, &bytes, err);
-        if (ok)
-            tokens_log_read(strbuf_view(&bytes), take_record, r, &report);
-    }
+    struct err why = { 0 };
+    r->has_log = fs_read_file(t->env->fs, strbuf_cstr(&path), LOG_BYTES_MAX, &bytes, &why);
+    bool ok = r->has_log || why.code == ERR_FILE_DOESNT_EXIST; /* only then it is known that there is none */
+    if (r->has_log)
+        tokens_log_read(strbuf_view(&bytes), take_record, r, &report);
+    else if (!ok)
+        *err = why;
     if (ok && (report.bad_header || report.damaged > 0)) {
-        struct err why = { 0 };
         err_set(&why, ERR_CORRUPTED_DATA, "%zu records of it do not check", report.damaged);
         log_error("tokens.log is damaged, some retries may not be recognised: table=%s records_read=%zu damaged=%zu",
                   t->full_name, report.records, report.damaged);

@@ -84,11 +84,25 @@ static bool check_names(const struct expr_text *expr, const struct schema *store
     return true;
 }
 
-static bool parse_value(const struct expr_text *expr, const struct type *type, struct arena *arena,
-                        const struct default_expr **out, struct err *err)
+/* As the DEFAULT of one more column beside the stored ones. */
+static bool bind(const struct default_expr *expr, const struct type *type, const struct schema *stored,
+                 struct arena *arena, struct err *err)
+{
+    size_t count = stored->columns_count;
+    struct schema_column *columns = ARENA_ARRAY(arena, struct schema_column, count + 1);
+    for (size_t i = 0; i < count; i++)
+        columns[i] = (struct schema_column){ .name = stored->columns[i].name, .type = stored->columns[i].type };
+    columns[count] = (struct schema_column){
+        .name = STR("TTL expression"), .type = type, .default_kind = DEFAULT_DEFAULT, .default_expr = expr
+    };
+    return defaults_bind(columns, count + 1, arena, err);
+}
+
+static bool parse_value(const struct expr_text *expr, const struct type *type, const struct schema *stored,
+                        struct arena *arena, const struct default_expr **out, struct err *err)
 {
     struct str ignored;
-    if (!default_parse(expr->text, type, arena, out, &ignored, err))
+    if (!default_parse(expr->text, type, arena, out, &ignored, err) || !bind(*out, type, stored, arena, err))
         return false;
     return !default_is_volatile(*out) ||
            err_set(err, ERR_BAD_ARGUMENTS, "TTL expression cannot contain non-deterministic functions: " STR_FMT,
@@ -114,16 +128,16 @@ static bool parse_rule(struct lexer *lexer, const struct schema *stored, struct 
             err, ERR_BAD_TTL_EXPRESSION,
             "TTL expression result column should have Date, Date32, DateTime or DateTime64 type, but has " STR_FMT,
             STR_ARG(type->text));
-    if (!parse_value(&expr, ttl->seconds, arena, &rule->time, err))
+    if (!parse_value(&expr, ttl->seconds, stored, arena, &rule->time, err))
         return false;
     look_at_order(&expr, stored, rule);
     own.text = expr.names[0];
-    if (rule->column != NULL && !parse_value(&own, ttl->seconds, arena, &rule->own, err))
+    if (rule->column != NULL && !parse_value(&own, ttl->seconds, stored, arena, &rule->own, err))
         return false;
     if (!lexer_take_word(lexer, "WHERE"))
         return true;
     return expr_text_parse(lexer, arena, &expr, err) && check_names(&expr, stored, err) &&
-           parse_value(&expr, type_of_kind(TYPE_UINT8), arena, &rule->where, err);
+           parse_value(&expr, type_of_kind(TYPE_UINT8), stored, arena, &rule->where, err);
 }
 
 bool ttl_parse(struct str text, const struct schema *stored, struct arena *arena, const struct ttl **out,

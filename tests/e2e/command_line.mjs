@@ -1,5 +1,5 @@
 // The `sluice` command as an operator meets it: what it prints, on which stream, and its exit status.
-import { execFile, spawn } from 'node:child_process'
+import { execFile, execFileSync, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { Daemon, bin, check, equal, test, until } from './lib.mjs'
@@ -31,6 +31,23 @@ const file = (name, text) => {
 const verdicts = (letters) => letters.map((l) => l.verdict)
 
 await test(d, {
+  'top, reload, user hash and completion': async () => {
+    const frames = (await sluice(['top', '--count', '2', '--every', '0.05', '-o', 'json'])).out.trim().split('\n').map((line) => JSON.parse(line))
+    equal(frames.length, 2, 'frames')
+    check(frames.every((f) => f.inserts_per_second === 0 && f.connections >= 1 && f.cpu >= 0), `figures: ${JSON.stringify(frames)}`)
+    check(/^inserts\/s +0$/m.test((await sluice(['top', '--count', '1', '--every', '0.05'])).out), 'for people')
+    await refused(['top', '--every', 'x'], 2, /--every takes seconds/)
+    equal((await sluice(['reload'])).out, 'reloaded\n', 'reload')
+    equal((await sluice(['user', 'hash'], { input: 'abc\n' })).out, 'sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad\n', 'the hash of abc')
+    await refused(['user', 'hash'], 1, /no token on standard input/)
+    const { token, password } = await json(['user', 'hash', '--generate'])
+    equal((await sluice(['user', 'hash'], { input: token })).out, `${password}\n`, 'a new token')
+    check(/^[0-9a-f]{64}$/.test(token), 'of 32 bytes')
+    const script = (await sluice(['completion', 'bash'])).out
+    const complete = (...words) => execFileSync('bash', ['-c', `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sluice; echo "\${COMPREPLY[@]}"`, 'bash', 'sluice', ...words], { encoding: 'utf8' }).trim()
+    equal([complete('dl'), complete('dlq', 'rep'), complete('--url', 'http://x', 'crash-test', '--ki')], ['dlq', 'replay', '--kills'], 'completions')
+    await refused(['completion', 'tcsh'], 2, /for bash, zsh and fish/)
+  },
   'a wrong command line is told, with status 2': async () => {
     await refused([], 2, /a verb is missing/)
     await refused(['-V'], 2, /unknown option -V/)

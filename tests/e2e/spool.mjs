@@ -1,5 +1,6 @@
 // The spool with the real program: who asks for it, what comes back after kill -9, damaged segments, a full disk, full memory,
 // a stop that runs out of time. (P-1, P-8, P-9, P-10, P-11, F-1, F-16, O-1)
+import crypto from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -79,6 +80,24 @@ const emptied = (d) => until(async () => {
       equal(await ids(d), [], 'rows')
     },
   })
+}
+
+{
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-e2e-'))
+  const config = path.join(dir, 'sluice.yaml')
+  const sha256 = crypto.createHash('sha256').update('secret').digest('hex')
+  fs.writeFileSync(config, `users:\n  agent:\n    password: "sha256:${sha256}"\n    grants: [insert, read, admin]\n    settings: ["sluice_ack=spooled"]\n`)
+  const d = await Daemon.start({ dir, args: ['--config', config] })
+  const agent = { user: 'agent', password: 'secret' }
+  await test(d, {
+    'a user has it in his profile, and a request may say otherwise': async () => {
+      await d.sql('CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id', agent)
+      equal((await d.insert('t', '{"id":0}', agent)).headers['x-sluice-ack'], 'spooled', 'without asking')
+      equal((await d.insert('t', '{"id":1}', { ...agent, sluice_ack: 'stored' })).headers['x-sluice-ack'], 'stored', 'URL')
+      equal((await d.insert("t SETTINGS sluice_ack = 'buffered'", '{"id":2}', agent)).headers['x-sluice-ack'], 'buffered', 'clause')
+    },
+  })
+  fs.rmSync(dir, { recursive: true })
 }
 
 {

@@ -179,9 +179,49 @@ static void sizes_and_durations_need_their_unit(void **state)
     assert_false(text_parse_duration_ns(guarded("9999999999h"), false, &value));
 }
 
+static void what_is_not_utf8_is_replaced_run_by_run(void **state)
+{
+    static const char *const cases[][2] = { { "", "" },
+                                            { "plain \xc3\xa9", "plain \xc3\xa9" },
+                                            { "a\xff"
+                                              "b",
+                                              "a\xef\xbf\xbd"
+                                              "b" },
+                                            { "\xff\xfe\x80", "\xef\xbf\xbd" },
+                                            { "\xc3", "\xef\xbf\xbd" },
+                                            { "\xf0\x9f\x98 x", "\xef\xbf\xbd x" } };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf made = { 0 };
+        text_add_utf8(&made, guarded(cases[i][0]));
+        assert_string_equal(strbuf_cstr(&made), cases[i][1]);
+        strbuf_fini(&made);
+    }
+}
+
+static void a_successor_is_above_all_that_begin_so(void **state)
+{
+    static const char *const cases[][2] = { { "abc", "abd" },
+                                            { "a\x7f", "b" },
+                                            { "\xc3\xa9", "\xc3\xaa" },
+                                            { "x\xf4\x8f\xbf\xbf", "y" },
+                                            { "\xed\x9f\xbf", "\xee\x80\x80" },
+                                            { "\xf4\x8f\xbf\xbf", NULL },
+                                            { "", NULL } };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct strbuf made = { 0 };
+        assert_int_equal(text_add_successor(&made, guarded(cases[i][0])), cases[i][1] != NULL);
+        assert_string_equal(strbuf_cstr(&made), cases[i][1] == NULL ? "" : cases[i][1]);
+        strbuf_fini(&made);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_not_utf8_is_replaced_run_by_run),
+        cmocka_unit_test(a_successor_is_above_all_that_begin_so),
         cmocka_unit_test(base64_and_hex_read_back_at_every_length),
         cmocka_unit_test(base64_and_hex_refuse_what_nobody_wrote),
         cmocka_unit_test(json_strings_escape_what_must_be),

@@ -105,6 +105,8 @@ static void problems_name_place_and_remedy(void **state)
         { "users: {a: {password: plain}}\n", "plain text is not accepted" },
         { "users: {a: {grants: [root]}}\n", "'root' is not one of insert, read, admin" },
         { "users: {a: {colour: red}}\n", "unknown field colour" },
+        { "users: {a: {settings: [colour=red]}}\n", "'colour=red' is not a known setting" },
+        { "users: {a: {settings: [sluice_ack]}}\n", "'sluice_ack' is not a known setting" },
         { "users: {a: {}, a: {}}\n", "twice" },
         { "async_insert_busy_timeout_min_ms: 500\n", "is greater than async_insert_busy_timeout_max_ms" },
     };
@@ -153,7 +155,8 @@ static void users_are_read(void **state)
     (void)state;
     const char *yaml = "users:\n  agent:\n    password: \"sha256:"
                        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"\n"
-                       "    grants: [insert, read]\n    tables: [\"m.*\", \"d.t\"]\n  root: {grants: admin}\n";
+                       "    grants: [insert, read]\n    tables: [\"m.*\", \"d.t\"]\n"
+                       "    settings: [sluice_ack=spooled, max_query_size=99]\n  root: {grants: admin}\n";
     struct outcome o = load(yaml, NULL, 0, NULL);
     if (!o.ok)
         fail_msg("%s", strbuf_cstr(&o.problems));
@@ -161,6 +164,8 @@ static void users_are_read(void **state)
     assert_true(str_is(o.config->users[0].name, "agent"));
     assert_true(o.config->users[0].grants == (GRANT_INSERT | GRANT_READ));
     assert_true(o.config->users[0].tables_count == 2 && str_is(o.config->users[0].tables[1], "d.t"));
+    assert_true(o.config->users[0].settings_count == 2 && str_is(o.config->users[0].settings[1], "max_query_size=99"));
+    assert_true(o.config->users[1].settings_count == 0);
     assert_true(o.config->users[1].grants == GRANT_ADMIN && o.config->users[1].tables_count == 0);
     done(&o);
 }

@@ -16,8 +16,12 @@ static struct config with_users, without;
 static int set_up(void **state)
 {
     (void)state;
-    named[0] = (struct config_user){ STR("default"), STR(SECRET), GRANT_INSERT | GRANT_READ | GRANT_ADMIN, NULL, 0 };
-    named[1] = (struct config_user){ STR("agent"), STR(SECRET), GRANT_INSERT, upclick_only, 2 };
+    named[0] = (struct config_user){ .name = STR("default"),
+                                     .password = STR(SECRET),
+                                     .grants = GRANT_INSERT | GRANT_READ | GRANT_ADMIN };
+    named[1] = (struct config_user){
+        .name = STR("agent"), .password = STR(SECRET), .grants = GRANT_INSERT, .tables = upclick_only, .tables_count = 2
+    };
     with_users.users = named;
     with_users.users_count = 2;
     return 0;

@@ -157,8 +157,8 @@ static void sluice_ack_rules_the_wait(void **state)
 
 static void the_clause_beats_the_url(void **state)
 {
-    static const struct insert_setting clause[] = { { { "wait_for_async_insert", 21 }, { "0", 1 } },
-                                                    { { "insert_deduplication_token", 26 }, { "t1", 2 } } };
+    static const struct insert_setting clause[] = { { { "wait_for_async_insert", 21 }, { "0", 1 }, false },
+                                                    { { "insert_deduplication_token", 26 }, { "t1", 2 }, false } };
     struct settings_request s;
     struct arena *arena = arena_new(256);
     struct err err;

@@ -300,6 +300,13 @@ static void alter_says_what_it_cannot_do(void **state)
     } cases[] = {
         { "ALTER TABLE t ADD COLUMN a Int8", ERR_DUPLICATE_COLUMN },
         { "ALTER TABLE t ADD COLUMN IF NOT EXISTS a Int8", ERR_OK },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE bloom_filter(0.01) GRANULARITY 4", ERR_OK },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE bloom_filter, ADD INDEX i1 a TYPE minmax", ERR_ILLEGAL_COLUMN },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE minmax, ADD INDEX IF NOT EXISTS i1 a TYPE minmax FIRST", ERR_OK },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE bloom_filter(1.5)", ERR_BAD_ARGUMENTS },
+        { "ALTER TABLE t ADD INDEX i1 a TYPE minmax, DROP INDEX i1", ERR_OK },
+        { "ALTER TABLE t DROP INDEX i1", ERR_BAD_ARGUMENTS },
+        { "ALTER TABLE t DROP INDEX IF EXISTS i1", ERR_OK },
         { "ALTER TABLE t ADD COLUMN c Int8 AFTER zz", ERR_NO_SUCH_COLUMN_IN_TABLE },
         { "ALTER TABLE t ADD COLUMN c Nested(x Int8, y Int8) AFTER a, COMMENT COLUMN a 'hello'", ERR_OK },
         { "ALTER TABLE t COMMENT COLUMN nope 'x'", ERR_NOT_FOUND_COLUMN_IN_BLOCK },

@@ -2,6 +2,7 @@
  * happens to a log that somebody else wrote to. */
 #include <jansson.h>
 
+#include "format/text_value.h"
 #include "sim/fs_sim.h"
 #include "storage/delta_checkpoint.h"
 #include "storage/table_impl.h"
@@ -348,6 +349,102 @@ static void merges_do_not_mix_what_is_published(void **state)
         assert_true(set->parts[i]->name.last <= 10 || set->parts[i]->name.first > 10);
     part_set_unref(set);
     table_unref(t);
+}
+
+/* ---- statistics ---- */
+
+/* One row a line, its values separated by blanks. */
+static void put_texts(struct table *t, const char *lines)
+{
+    struct schema *schema = schema_ref(table_def(t)->schema);
+    struct block block;
+    struct table_member member = { 0 };
+    struct str rest = str_of(lines), line, value;
+    struct err err = { 0 };
+    block_start(&block, schema);
+    while (str_cut(&rest, '\n', &line)) {
+        for (size_t i = 0; i < schema->columns_count; i++) {
+            assert_true(str_cut(&line, ' ', &value));
+            if (!text_value_parse(value, TEXT_ESCAPED, format_settings_default(), &block.columns[i], &err))
+                stop("value", &err);
+        }
+        block.rows++;
+    }
+    member.rows = block.rows;
+    if (!table_insert(t, schema, &block, &member, 1, &no_options, &err))
+        stop("insert", &err);
+    block_fini(&block);
+    schema_unref(schema);
+}
+
+/* Of a table of one column c with these values: "MIN MAX NULLS", or "- - NULLS" without bounds. */
+static void assert_stats(struct fixture *f, const char *type, const char *values, const char *expected)
+{
+    struct strbuf sql = { 0 }, found = { 0 };
+    strbuf_addf(&sql, "CREATE TABLE t (c %s) ORDER BY tuple() SETTINGS publish = 'delta'", type);
+    struct table *t = table_with(f, strbuf_cstr(&sql));
+    put_texts(t, values);
+    publish(f);
+    const struct delta_state *state = &t->publication.log->state;
+    size_t count = 0;
+    struct delta_file **files = delta_state_files(state, &count);
+    assert_int_equal(count, 1);
+    struct str rest = str_of(files[0]->stats), piece;
+    static const char *const heads[] = { "\"minValues\":{", "\"maxValues\":{", "\"nullCount\":{" };
+    for (size_t i = 0; i < ARRAY_COUNT(heads); i++) {
+        rest = str_from(rest, (size_t)str_find(rest, str_of(heads[i])) + strlen(heads[i]));
+        assert_true(str_cut(&rest, '}', &piece));
+        strbuf_addf(&found, "%s" STR_FMT, i == 0 ? "" : " ", STR_ARG(piece.len == 0 ? STR("-") : str_from(piece, 4)));
+    }
+    if (strcmp(strbuf_cstr(&found), expected) != 0)
+        fail_msg("%s of %s: %s, not %s", type, values, strbuf_cstr(&found), expected);
+    free(files);
+    table_unref(t);
+    ddl(f, "DROP TABLE t");
+    strbuf_fini(&sql);
+    strbuf_fini(&found);
+}
+
+static void statistics_are_bounds_that_hold(void **state)
+{
+    static const struct {
+        const char *type, *values, *expected;
+    } cases[] = {
+        { "UInt64", "18446744073709551615\n3", "3 18446744073709551615 0" },
+        { "Int8", "-128\n127", "-128 127 0" },
+        { "Nullable(Int32)", "\\N\n5\n\\N", "5 5 2" },
+        { "Nullable(Int32)", "\\N", "- - 1" },
+        { "Float64", "-1.5\n2e30", "-1.5 2e30 0" },
+        { "Float32", "0.1\n0.1", "0.10000000149011612 0.10000000149011612 0" },
+        { "Float64", "0\nnan", "- - 0" },
+        { "Float64", "0\ninf", "- - 0" },
+        { "Float64", "0\n1", "-0 1 0" },
+        { "Decimal(9, 2)", "1.5\n-3", "-3.00 1.50 0" },
+        { "Decimal(38, 1)", "1.5", "1.5 1.5 0" },
+        { "Date", "2025-03-01\n1970-01-01", "\"1970-01-01\" \"2025-03-01\" 0" },
+        { "DateTime", "1000000000", "\"2001-09-09T01:46:40.000Z\" \"2001-09-09T01:46:40.000Z\" 0" },
+        { "DateTime64(6)", "1000000000.000001", "\"2001-09-09T01:46:40.000Z\" \"2001-09-09T01:46:40.001Z\" 0" },
+        { "DateTime64(6)", "1960-01-01T00:00:00.000001",
+          "\"1960-01-01T00:00:00.000Z\" \"1960-01-01T00:00:00.001Z\" 0" },
+        { "DateTime64(9)", "1000000000.000000001", "1000000000000000001 1000000000000000001 0" },
+        { "String", "abc\nabd", "\"abc\" \"abd\" 0" },
+        { "String", "01234567890123456789012345678901x",
+          "\"01234567890123456789012345678901\" "
+          "\"01234567890123456789012345678902\" 0" },
+        { "String", "\"\\\\", "\"\\\"\\\\\" \"\\\"\\\\\" 0" },
+        { "UUID", "00112233-4455-6677-8899-aabbccddeeff",
+          "\"00112233-4455-6677-8899-aabbccddeeff\" "
+          "\"00112233-4455-6677-8899-aabbccddeeff\" 0" },
+        { "Bool", "true", "- - 0" },
+        { "FixedString(3)", "abc", "- - 0" },
+        { "Enum8('b' = 1, 'a' = 2)", "b\na", "- - 0" },
+        { "IPv4", "9.0.0.1\n10.0.0.1", "- - 0" },
+        { "Int128", "9\n10", "- - 0" },
+        { "Array(Int32)", "[1]", "- - -" },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++)
+        assert_stats(f, cases[i].type, cases[i].values, cases[i].expected);
 }
 
 /* ---- restarts ---- */
@@ -794,6 +891,9 @@ static void an_alter_cannot_make_published_files_wrong(void **state)
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING invalid_utf8 = 'keep'"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING profile = 'native'"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t ADD COLUMN K UInt8"), ERR_BAD_ARGUMENTS);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t ADD COLUMN x UInt8"), ERR_OK);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t DROP COLUMN x"), ERR_NOT_IMPLEMENTED);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t RENAME COLUMN x TO y"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING invalid_utf8 = 'reject', publish_interval = 5"), ERR_OK);
 }
 
@@ -813,6 +913,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_renamed_table_goes_on_with_its_log, setup, teardown),
         cmocka_unit_test_setup_teardown(the_interval_and_many_changes_decide_when, setup, teardown),
         cmocka_unit_test_setup_teardown(merges_do_not_mix_what_is_published, setup, teardown),
+        cmocka_unit_test_setup_teardown(statistics_are_bounds_that_hold, setup, teardown),
         cmocka_unit_test_setup_teardown(a_restart_goes_on_where_it_was, setup, teardown),
         cmocka_unit_test_setup_teardown(a_merge_before_the_restart_is_told_after_it, setup, teardown),
         cmocka_unit_test_setup_teardown(removed_files_stay_for_the_retention, setup, teardown),

@@ -383,10 +383,10 @@ static void only_the_columns_in_use_are_read(void **state)
     run(c, "SELECT count() FROM (SELECT * FROM m)", &none);
     /* No row has this id, so names are never read, though the row groups are. */
     run(c, "SELECT name FROM m WHERE id * 2 = 7", &late);
-    assert_int_equal(one.bytes_read, 120 * 8);
+    assert_true(one.bytes_read > 0 && one.bytes_read < 120 * 8); /* of the disk */
     assert_true(all.bytes_read > 10 * one.bytes_read);
     assert_int_equal(none.bytes_read, 0);
-    assert_int_equal(late.bytes_read, 120 * 8);
+    assert_int_equal(late.bytes_read, one.bytes_read);
     sql_result_fini(&one);
     sql_result_fini(&all);
     sql_result_fini(&none);
@@ -400,7 +400,61 @@ static void explain_says_what_was_skipped(void **state)
     answer(c, "EXPLAIN SELECT id FROM m WHERE d = '2026-02-03'", "TabSeparatedRaw", &out);
     assert_true(str_find(strbuf_view(&out), STR("Read default.m\n  Columns: id, d\n  Parts: 1 read, 3 skipped\n"
                                                 "  Row groups: 1 read, 3 skipped\n")) != STR_NONE);
+    assert_true(str_find(strbuf_view(&out), STR("    Condition: d = '2026-02-03'\n")) != STR_NONE);
+    assert_true(str_find(strbuf_view(&out), STR("    MinMax\n      Parts: 1/4\n")) != STR_NONE);
     strbuf_fini(&out);
+    expect(c, "EXPLAIN ESTIMATE SELECT id FROM m WHERE d = '2026-02-03'", "default\tm\t1\t28\t1\n");
+}
+
+static void expect_line(struct context *c, const char *query, const char *line)
+{
+    struct strbuf out = { 0 };
+    answer(c, query, "TabSeparatedRaw", &out);
+    if (str_find(strbuf_view(&out), str_of(line)) == STR_NONE)
+        fail_msg("%s: no %s in\n%s", query, line, strbuf_cstr(&out));
+    strbuf_fini(&out);
+}
+
+/* 40,000 rows in one row group, five pages of the sort key. */
+static void pages_dictionaries_and_filters_are_asked(void **state)
+{
+    struct context *c = *state;
+    ddl(&c->fixture, "CREATE TABLE pages (k UInt32, few String, hash UInt64, v Float64) ORDER BY k");
+    ddl(&c->fixture, "ALTER TABLE pages ADD INDEX h hash TYPE bloom_filter(0.01) GRANULARITY 1");
+    insert_select(
+        c, "pages",
+        "SELECT toUInt32(number), concat('x', toString(number % 50)), cityHash64(toString(number)), number / 2 "
+        "FROM numbers(40000)");
+    expect_line(c, "EXPLAIN SELECT sum(v) FROM pages WHERE k = 20000", "      Pages: 1/5\n");
+    expect_line(c, "EXPLAIN indexes = 1 SELECT sum(v) FROM pages WHERE few = 'x5a'",
+                "    Dictionary\n      Parts: 0/1\n      Row groups: 0/1\n");
+    expect_line(c, "EXPLAIN SELECT sum(v) FROM pages WHERE hash = cityHash64('absent')",
+                "    BloomFilter\n      Parts: 0/1\n      Row groups: 0/1\n");
+    expect_line(c, "EXPLAIN SELECT sum(v) FROM pages WHERE hash = cityHash64('77')", "Row groups: 1 read, 0 skipped\n");
+    expect(c, "SELECT k, few, v FROM pages WHERE hash = cityHash64('77')", "77\tx27\t38.5\n");
+    expect_read(c, "SELECT v FROM pages LIMIT 1", 8192, 1, 0);
+    ddl(&c->fixture, "DROP TABLE pages");
+}
+
+/* A condition on a function of a time is one on the time. */
+static void functions_that_never_fall_reach_the_bounds(void **state)
+{
+    struct context *c = *state;
+    expect_read(c, "SELECT count() FROM m WHERE toDate(ts) = '2026-01-01'", 31, 1, 3);
+    expect_read(c, "SELECT count() FROM m WHERE toStartOfHour(ts) < toDateTime('2026-01-01 02:00:00', 'UTC')", 31, 1,
+                3);
+    expect_read(c, "SELECT count() FROM m WHERE toYYYYMM(d) = 202602", 28, 1, 3);
+    expect_read(c, "SELECT count() FROM m WHERE toStartOfMonth(d) >= '2026-03-01'", 61, 2, 2);
+    expect_read(c, "SELECT count() FROM m WHERE lc LIKE 'zz%'", 0, 0, 4);
+    expect_read(c, "SELECT count() FROM m WHERE startsWith(lc, 'sva')", 0, 0, 4);
+    expect_read(c, "SELECT count() FROM m WHERE n IS NULL AND id = 500", 0, 0, 4);
+}
+
+/* Of what differs, the sign counts and not by how much memcmp says so. */
+static void fixed_strings_compare_by_order_only(void **state)
+{
+    struct context *c = *state;
+    expect(c, "SELECT count() FROM numbers(10) WHERE toFixedString(toString(1090 + number), 4) > '1090'", "9\n");
 }
 
 /* ---- limits ---- */
@@ -543,6 +597,9 @@ int main(void)
         cmocka_unit_test(a_join_reads_each_side_once),
         cmocka_unit_test(only_the_columns_in_use_are_read),
         cmocka_unit_test(explain_says_what_was_skipped),
+        cmocka_unit_test(pages_dictionaries_and_filters_are_asked),
+        cmocka_unit_test(functions_that_never_fall_reach_the_bounds),
+        cmocka_unit_test(fixed_strings_compare_by_order_only),
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(a_statement_can_be_cancelled),
         cmocka_unit_test(what_is_not_understood_is_an_error_with_its_place),

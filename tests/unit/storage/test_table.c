@@ -492,6 +492,7 @@ static struct {
     struct table *table;
     uint64_t (*next)(struct rng *rng);
     uint64_t seen, rows_read;
+    bool stops; /* SYSTEM STOP MERGES at that moment */
 } looking;
 
 static uint64_t looking_next(struct rng *rng)
@@ -509,10 +510,12 @@ static uint64_t looking_next(struct rng *rng)
         looking.seen++;
     }
     table_merges_free(merges, count);
+    if (count > 0 && looking.stops)
+        table_stop_merges(looking.table, true);
     return looking.next(rng);
 }
 
-static void a_running_merge_is_shown_with_its_progress(void **state)
+static void a_running_merge_is_shown_with_its_progress_and_can_be_stopped(void **state)
 {
     struct fixture *f = *state;
     ddl(f, plain);
@@ -523,6 +526,11 @@ static void a_running_merge_is_shown_with_its_progress(void **state)
     insert(looking.table, (struct row[]){ { 1, 3, "c" } }, 1, "");
     assert_int_equal(looking.seen, 0);
     ddl(f, "ALTER TABLE t ADD COLUMN u UUID DEFAULT generateUUIDv4()");
+    looking.stops = true;
+    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_ABORTED);
+    assert_parts(looking.table, "all:1-1-0 all:2-2-0");
+    looking.stops = false;
+    ddl(f, "SYSTEM START MERGES t");
     ddl(f, "OPTIMIZE TABLE t FINAL");
     assert_true(looking.seen > 0);
     assert_int_equal(looking.rows_read, 2); /* at the second part's row */
@@ -613,7 +621,7 @@ int main(void)
         T(merges_stay_below_numbers_in_flight),
         T(a_merge_that_does_not_give_back_its_sources_rows_is_no_part),
         T(stopped_merges_stop_optimize_too),
-        T(a_running_merge_is_shown_with_its_progress),
+        T(a_running_merge_is_shown_with_its_progress_and_can_be_stopped),
         T(too_many_parts_delay_and_then_refuse),
         T(a_failed_sync_is_written_anew_and_never_trusted),
     };

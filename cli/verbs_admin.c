@@ -1,0 +1,312 @@
+/* verbs_admin.c: the verbs of whoever runs the daemon: drain, reload, top, and what needs no daemon at all. */
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+/* ---- drain, reload ---- */
+
+/* POST to the admin port; prints what it answered. */
+static int post(struct cli *cli, const char *path, const char *key)
+{
+    struct reply reply;
+    struct call call = { .base = cli->admin_url, .path = path, .method = "POST", .timeout_s = 60 };
+    if (!cli_arguments_ok(cli, 0, 0))
+        return EXIT_USAGE;
+    cli_call(cli, &call, &reply);
+    struct str text = str_trim(strbuf_view(&reply.body));
+    bool ok = reply.status >= 200 && reply.status < 300;
+    if (reply.status == 0)
+        cli_fail("%s", reply.error);
+    else if (!ok)
+        cli_fail(STR_FMT, STR_ARG(text));
+    else if (cli->json)
+        printf("{\"%s\":true}\n", key);
+    else
+        printf(STR_FMT "\n", STR_ARG(text));
+    reply_fini(&reply);
+    return ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+int verb_drain(struct cli *cli)
+{
+    return post(cli, "/-/drain", "draining");
+}
+
+int verb_reload(struct cli *cli)
+{
+    return post(cli, "/-/reload", "reloaded");
+}
+
+/* ---- top ---- */
+
+static const struct {
+    const char *label, *key, *metric;
+    bool rate; /* a counter: its growth a second */
+} top_lines[] = {
+    { "inserts/s", "inserts_per_second", "sluice_inserts_total", true },
+    { "rows/s written", "rows_per_second", "sluice_rows_written_total", true },
+    { "refused for now/s", "throttled_per_second", "sluice_http_throttled_total", true },
+    { "flushes/s", "flushes_per_second", "sluice_flushes_total", true },
+    { "buffered inserts", "buffered_inserts", "sluice_buffer_inserts", false },
+    { "buffered bytes", "buffered_bytes", "sluice_buffer_bytes", false },
+    { "shapes buffered", "buffers", "sluice_buffers", false },
+    { "spool bytes", "spool_bytes", "sluice_spool_bytes", false },
+    { "dead letters", "dead_letters", "sluice_inserts_dead_letters", false },
+    { "merges running", "merges_running", "sluice_merges_running", false },
+    { "parts written/s", "parts_per_second", "sluice_parts_written_total", true },
+    { "connections", "connections", "sluice_http_connections", false },
+    { "memory of the budget", "memory_bytes", "sluice_memory_bytes", false },
+    { "CPU", "cpu", "process_cpu_seconds_total", true },
+};
+
+struct sample {
+    double at_s, values[ARRAY_COUNT(top_lines)];
+};
+
+static double now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static bool take_sample(struct cli *cli, struct sample *sample)
+{
+    struct reply page;
+    struct call call = { .base = cli->admin_url, .path = "/metrics", .timeout_s = 10 };
+    cli_call(cli, &call, &page);
+    sample->at_s = now_s();
+    bool ok = page.status == 200;
+    for (size_t i = 0; ok && i < ARRAY_COUNT(top_lines); i++)
+        sample->values[i] = cli_sum_metric(strbuf_view(&page.body), top_lines[i].metric);
+    if (page.status == 0)
+        cli_fail("%s", page.error);
+    else if (!ok)
+        cli_fail("%s%s answered %ld instead of figures", cli->admin_url, call.path, page.status);
+    reply_fini(&page);
+    return ok;
+}
+
+static void print_frame(struct cli *cli, const struct sample *before, const struct sample *now)
+{
+    double passed_s = now->at_s - before->at_s;
+    json_t *out = json_object();
+    if (!cli->json && isatty(STDOUT_FILENO))
+        fputs("\033[H\033[2J", stdout);
+    for (size_t i = 0; i < ARRAY_COUNT(top_lines); i++) {
+        double value = now->values[i];
+        if (top_lines[i].rate)
+            value = (value - before->values[i]) / passed_s;
+        if (cli->json)
+            json_object_set_new(out, top_lines[i].key, json_real(value));
+        else
+            printf("%-22s%.4g\n", top_lines[i].label, value);
+    }
+    if (cli->json) {
+        json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+        putchar('\n');
+    }
+    json_decref(out);
+}
+
+static bool positive(const char *text, double least, double *out)
+{
+    return str_to_double(str_of(text), out) && *out >= least && *out <= 1e6;
+}
+
+/* Frames until Ctrl-C, or as many as asked for. */
+int verb_top(struct cli *cli)
+{
+    bool bad = false;
+    const char *every = cli_take_option(cli, "--every", &bad), *count = cli_take_option(cli, "--count", &bad);
+    double every_s = 1, frames = INFINITY;
+    if (bad || !cli_arguments_ok(cli, 0, 0))
+        return EXIT_USAGE;
+    if (every != NULL && !positive(every, 0.01, &every_s))
+        return cli_usage("--every takes seconds, not %s", every);
+    if (count != NULL && !positive(count, 1, &frames))
+        return cli_usage("--count takes a number, not %s", count);
+    struct sample before, now;
+    if (!take_sample(cli, &before))
+        return EXIT_FAILED;
+    for (double i = 0; i < frames; i++) {
+        struct timespec pause = { (time_t)every_s, (long)(fmod(every_s, 1) * 1e9) };
+        (void)nanosleep(&pause, NULL);
+        if (!take_sample(cli, &now))
+            return EXIT_FAILED;
+        print_frame(cli, &before, &now);
+        if (cli->json || !isatty(STDOUT_FILENO))
+            fflush(stdout);
+        before = now;
+    }
+    return EXIT_DONE;
+}
+
+/* ---- user hash ---- */
+
+enum { TOKEN_BYTES = 32, TOKEN_MAX = 4096 };
+
+/* A line from standard input, which a terminal does not show. */
+static bool read_secret(char line[TOKEN_MAX])
+{
+    struct termios shown, hidden;
+    bool terminal = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &shown) == 0;
+    if (terminal) {
+        fputs("Token: ", stderr);
+        hidden = shown;
+        hidden.c_lflag &= ~(tcflag_t)ECHO;
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
+    }
+    bool ok = fgets(line, TOKEN_MAX, stdin) != NULL;
+    if (terminal) {
+        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
+        fputc('\n', stderr);
+    }
+    if (ok)
+        line[strcspn(line, "\r\n")] = '\0';
+    return ok && line[0] != '\0';
+}
+
+static void make_token(char line[TOKEN_MAX])
+{
+    unsigned char random[TOKEN_BYTES];
+    must(getrandom(random, sizeof random, 0) == (ssize_t)sizeof random);
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(line + 2 * i, 3, "%02x", random[i]);
+}
+
+int verb_user_hash(struct cli *cli)
+{
+    char token[TOKEN_MAX], hex[65];
+    unsigned char digest[32];
+    bool generate = cli_take_flag(cli, "--generate");
+    if (!cli_arguments_ok(cli, 0, 0))
+        return EXIT_USAGE;
+    if (generate)
+        make_token(token);
+    else if (!read_secret(token))
+        return cli_fail("no token on standard input; --generate makes one");
+    must(gnutls_hash_fast(GNUTLS_DIG_SHA256, token, strlen(token), digest) == 0);
+    for (size_t i = 0; i < sizeof digest; i++)
+        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+    if (cli->json)
+        printf(generate ? "{\"password\":\"sha256:%s\",\"token\":\"%s\"}\n" : "{\"password\":\"sha256:%s\"}\n", hex,
+               token);
+    else if (generate)
+        printf("token:    %s\npassword: sha256:%s\n", token, hex);
+    else
+        printf("sha256:%s\n", hex);
+    return EXIT_DONE;
+}
+
+/* ---- completion ---- */
+
+static const char *const common_options = "--url --admin-url --user --database -o --help --version";
+
+/* The options that the text of a verb's usage names. */
+static void add_options(struct strbuf *out, const char *text)
+{
+    for (const char *at = strstr(text, "--"); at != NULL; at = strstr(at, "--")) {
+        size_t len = 2 + strspn(at + 2, "abcdefghijklmnopqrstuvwxyz-");
+        if (len > 2)
+            strbuf_addf(out, " %.*s", (int)len, at);
+        at += len;
+    }
+}
+
+/* Words that may follow the given ones: verbs, second words, options. */
+static void add_words(struct strbuf *out, struct str first)
+{
+    for (size_t i = 0; i < cli_verbs_count; i++) {
+        struct str rest = str_of(cli_verbs[i].name), word;
+        (void)str_cut(&rest, ' ', &word);
+        if (!str_eq(word, first))
+            continue;
+        if (rest.len > 0)
+            strbuf_addf(out, " " STR_FMT, STR_ARG(rest));
+        add_options(out, cli_verbs[i].usage);
+        add_options(out, cli_verbs[i].help);
+    }
+}
+
+/* Each first word once. */
+static bool is_new_word(size_t index, struct str *word)
+{
+    struct str rest = str_of(cli_verbs[index].name), before;
+    (void)str_cut(&rest, ' ', word);
+    if (index == 0)
+        return true;
+    rest = str_of(cli_verbs[index - 1].name);
+    (void)str_cut(&rest, ' ', &before);
+    return !str_eq(before, *word);
+}
+
+static void print_bash(void)
+{
+    struct strbuf verbs = { 0 };
+    struct str word;
+    for (size_t i = 0; i < cli_verbs_count; i++)
+        if (is_new_word(i, &word))
+            strbuf_addf(&verbs, " " STR_FMT, STR_ARG(word));
+    puts("_sluice() {\n"
+         "    local verb= word\n"
+         "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
+         "        case $word in -*|http*) ;; *) verb=$word; break ;; esac\n"
+         "    done\n"
+         "    case $verb in");
+    printf("    '') word='%s%s' ;;\n", common_options, strbuf_cstr(&verbs));
+    for (size_t i = 0; i < cli_verbs_count; i++) {
+        struct strbuf words = { 0 };
+        if (!is_new_word(i, &word))
+            continue;
+        add_words(&words, word);
+        printf("    " STR_FMT ") word='%s%s' ;;\n", STR_ARG(word), common_options, strbuf_cstr(&words));
+        strbuf_fini(&words);
+    }
+    puts("    *) word='' ;;\n"
+         "    esac\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"$word\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
+         "}\n"
+         "complete -o default -F _sluice sluice");
+    strbuf_fini(&verbs);
+}
+
+static void print_fish(void)
+{
+    struct str word;
+    for (size_t i = 0; i < cli_verbs_count; i++) {
+        struct strbuf words = { 0 };
+        if (!is_new_word(i, &word))
+            continue;
+        add_words(&words, word);
+        printf("complete -c sluice -n __fish_use_subcommand -f -a " STR_FMT "\n", STR_ARG(word));
+        printf("complete -c sluice -n '__fish_seen_subcommand_from " STR_FMT "' -a '%s'\n", STR_ARG(word),
+               strbuf_cstr(&words));
+        strbuf_fini(&words);
+    }
+}
+
+int verb_completion(struct cli *cli)
+{
+    if (!cli_arguments_ok(cli, 1, 1))
+        return EXIT_USAGE;
+    const char *shell = cli->argv[0];
+    if (strcmp(shell, "zsh") == 0)
+        puts("autoload -U +X bashcompinit && bashcompinit"); /* it reads bash's */
+    if (strcmp(shell, "bash") == 0 || strcmp(shell, "zsh") == 0)
+        print_bash();
+    else if (strcmp(shell, "fish") == 0)
+        print_fish();
+    else
+        return cli_usage("completion is for bash, zsh and fish, not %s", shell);
+    return EXIT_DONE;
+}

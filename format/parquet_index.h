@@ -1,0 +1,33 @@
+/* parquet_index.h: what a file says of the pages of a chunk: where they are, and what is in them. Internal to the
+ * reader.
+ *
+ * An index only saves work. One that is damaged, or does not fit its chunk, is as good as none: only a failed read of
+ * the disk is an error. */
+#ifndef SLUICE_FORMAT_PARQUET_INDEX_H
+#define SLUICE_FORMAT_PARQUET_INDEX_H
+#include "format/parquet_file.h"
+
+struct pq_place { /* of a data page */
+    uint64_t offset, first_row;
+    uint32_t bytes; /* header included */
+};
+struct pq_places {
+    struct pq_place *pages; /* in order; they cover the rows of the row group */
+    size_t count;           /* 0: not known */
+};
+
+/* First byte of a chunk's pages, the dictionary page included. */
+uint64_t pq_chunk_start(const struct pq_meta_chunk *chunk);
+
+/* The OffsetIndex of a chunk. Errors: the callback's. */
+must_use bool pq_places_read(struct parquet_file *file, size_t row_group, size_t leaf, struct arena *arena,
+                             struct pq_places *places, struct err *err);
+/* The ColumnIndex of a flat leaf: what is known of each of `count` pages; what is not is zeroed. Errors: the
+ * callback's. */
+must_use bool pq_pages_stats(struct parquet_file *file, size_t row_group, size_t leaf, size_t count,
+                             struct arena *arena, struct parquet_stats *stats, struct err *err);
+/* Whether the chunk's Bloom filter says that none of the values is in it; *bytes grows by what was read. Errors: the
+ * callback's. */
+must_use bool pq_bloom_lacks(struct parquet_file *file, const struct pq_meta_chunk *chunk, const struct pq_leaf *leaf,
+                             const struct pq_values *v, bool *lacks, uint64_t *bytes, struct err *err);
+#endif
