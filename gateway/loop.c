@@ -13,7 +13,7 @@
 #include "base/must.h"
 #include "base/sync.h"
 
-enum { YIELDING_NICE = 10, IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
+enum { IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
 
 struct loop {
     enum loop_rank rank;
@@ -29,21 +29,21 @@ struct loop {
     size_t threads_count;
 };
 
-/* Of this thread alone: that is how Linux counts both. Where it is not allowed the thread works all the same. */
-static void yield_to_others(void)
+/* Linux counts both by thread. */
+void thread_yield(int least)
 {
     pid_t self = (pid_t)syscall(SYS_gettid);
-    int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), YIELDING_NICE);
+    int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), least);
     if (setpriority(PRIO_PROCESS, (id_t)self, nice) != 0 ||
         syscall(SYS_ioprio_set, IO_WHO_PROCESS, self, IO_CLASS_BEST_EFFORT | IO_LOWEST) != 0)
-        log_debug("background work has the priority of all other work: it cannot be lowered");
+        log_debug("work that should yield has the priority of all other work: it cannot be lowered");
 }
 
 static void *loop_main(void *context)
 {
     struct loop *loop = context;
     if (loop->rank == LOOP_YIELDING)
-        yield_to_others();
+        thread_yield(NICE_BACKGROUND);
     mutex_lock(&loop->lock);
     while (!loop->stopping) {
         uint64_t wakes = loop->wakes;
