@@ -42,12 +42,14 @@ function options(defaults, usage) {
   return found
 }
 
+const installed = (name) => name === 'sluiced' || name === 'sluice'
+
 // SLUICE_BIN names the directory of the programs that are measured; without it the release preset is built.
 function programs(...names) {
   let bin = process.env.SLUICE_BIN
   if (!bin) {
     bin = path.join(root, 'build/release/bin')
-    const targets = names.map((name) => (name === 'sluiced' ? name : `bench_${name}`))
+    const targets = names.map((name) => (installed(name) ? name : `bench_${name}`))
     console.error(`building ${targets.join(' ')}`)
     execFileSync('cmake', ['--preset', 'release'], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
     execFileSync('cmake', ['--build', '--preset', 'release', '--target', ...targets], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] })
@@ -55,7 +57,7 @@ function programs(...names) {
   bin = path.resolve(bin)
   process.env.SLUICE_BIN = bin
   return Object.fromEntries(names.map((name) =>
-    [name, name === 'sluiced' ? path.join(bin, name) : path.join(bin, '../bench', name)]))
+    [name, installed(name) ? path.join(bin, name) : path.join(bin, '../bench', name)]))
 }
 
 // On a disk, not in memory: the syncs count.

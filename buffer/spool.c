@@ -465,7 +465,7 @@ static void end_seals(struct commit *c, bool ok, const struct err *err)
     }
 }
 
-static struct segment *segment_of(struct spool *spool, uint64_t sequence)
+struct segment *segment_of(struct spool *spool, uint64_t sequence)
 {
     for (struct list *node = spool->segments.prev; node != &spool->segments; node = node->prev) {
         struct segment *segment = LIST_ENTRY(node, struct segment, link);

@@ -83,6 +83,8 @@ void segment_free(struct segment *segment);
 bool segment_is_settled(const struct segment *segment, uint64_t sequence);
 void segment_settle(struct segment *segment, uint64_t sequence);
 void segment_unsettle(struct segment *segment, uint64_t sequence);
+/* The one that has the sequence, or NULL. */
+struct segment *segment_of(struct spool *spool, uint64_t sequence);
 /* False for the name of any other file. */
 must_use bool segment_name_parse(struct str name, uint64_t *spool, uint64_t *number);
 

@@ -191,6 +191,14 @@ static void judge_holes(struct scan *scan, struct ranges *missing)
 
 /* ---- one segment, all segments ---- */
 
+/* A file of this length cannot have more inserts before it. */
+static bool is_in_place(const struct scan *scan, const struct spool_record *record)
+{
+    const struct segment *segment = scan->segment;
+    return !scan->first_known || (record->sequence >= segment->first &&
+                                  record->sequence - segment->first <= segment->bytes / SPOOL_RECORD_HEAD_BYTES);
+}
+
 static void scan_records(struct scan *scan)
 {
     struct spool_reader reader = { .read = file_read,
@@ -202,7 +210,7 @@ static void scan_records(struct scan *scan)
     struct err err = { 0 };
     enum spool_found found;
     while ((found = spool_reader_next(&reader, &record, &err)) == SPOOL_FOUND || found == SPOOL_BAD) {
-        if (found == SPOOL_FOUND)
+        if (found == SPOOL_FOUND && is_in_place(scan, &record))
             take_record(scan, &record);
         else
             note_hole(scan, record.offset, record.bytes);
@@ -330,14 +338,10 @@ static void count_segment(struct spool *spool, struct segment *segment)
     spool->stats.on_disk_only += segment->waiting;
 }
 
-static bool waits(const struct spool *spool, uint64_t sequence)
+static bool waits(struct spool *spool, uint64_t sequence)
 {
-    LIST_EACH (node, &spool->segments) {
-        const struct segment *segment = LIST_ENTRY(node, const struct segment, link);
-        if (sequence >= segment->first && sequence - segment->first < segment->count)
-            return !segment_is_settled(segment, sequence);
-    }
-    return false;
+    const struct segment *segment = segment_of(spool, sequence);
+    return segment != NULL && !segment_is_settled(segment, sequence);
 }
 
 static void kept_batch_free(struct kept_batch *batch)
@@ -523,7 +527,7 @@ static bool bring_back(struct spool *spool, struct segment *segment, const struc
 static void stop_reading(struct spool *spool)
 {
     fs_discard(spool->options.fs, &spool->reading_file);
-    strbuf_clear(&spool->reader.window);
+    strbuf_fini(&spool->reader.window); /* it may have held a large one */
     mutex_lock(&spool->lock);
     bool was = spool->reading != NULL;
     spool->reading = NULL;
@@ -560,17 +564,14 @@ static void try_kept_again(struct spool *spool, uint64_t now_ns)
 {
     if (spool->kept.count == 0 || now_ns < spool->kept_again_ns)
         return;
-    LIST_EACH (node, &spool->segments) {
-        struct segment *segment = LIST_ENTRY(node, struct segment, link);
-        for (uint64_t n = segment->first; n < segment->first + segment->count; n++) {
-            if (!ranges_has(&spool->kept, n))
-                continue;
+    for (size_t i = 0; i < spool->kept.count; i++)
+        for (uint64_t n = spool->kept.items[i].first; n <= spool->kept.items[i].last; n++) {
+            struct segment *segment = segment_of(spool, n);
             segment_unsettle(segment, n);
             segment->waiting++;
             segment->read_at = SPOOL_FILE_HEAD_BYTES;
             spool->stats.on_disk_only++;
         }
-    }
     ranges_fini(&spool->kept);
 }
 

@@ -471,8 +471,8 @@ static void start_workers(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
     const struct config *config = runtime->config;
-    struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 2,
-                                     .pressure_bytes = gateway->memory_max / 8 * 3,
+    struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 8 * 3,
+                                     .pressure_bytes = gateway->memory_max / 4,
                                      .shapes_max = config->buffers_max };
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,

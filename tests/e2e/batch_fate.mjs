@@ -32,6 +32,20 @@ await test(d, {
       'a good insert was in the same batch')
     equal(await d.rows('SELECT count(), max(at) FROM times'), [[19, '2024-02-29 10:11:12.123']], 'rows')
   },
+  'P-7: what a DEFAULT or the limit of partitions refuses is refused alone': async () => {
+    const cases = [
+      ['s String, x UInt8 DEFAULT toUInt8(s)', '', (n) => `{"s":"${n}"}`, '{"s":"abc"}', '6'],
+      ['s UInt32, x UInt32 DEFAULT intDiv(10, s)', '', (n) => `{"s":${n + 1}}`, '{"s":0}', '153'],
+      ['s UInt32', 'PARTITION BY s SETTINGS max_partitions_per_insert_block = 3', (n) => `{"s":${n % 5}}`, '{"s":1}{"s":2}{"s":3}{"s":4}', '252'],
+    ]
+    for (const [columns, clauses, good, guilty, code] of cases) {
+      const [before, settings] = clauses.split(' SETTINGS ')
+      await d.sql(`CREATE OR REPLACE TABLE alone (${columns}) ENGINE = MergeTree ${before} ORDER BY s ${settings ? `SETTINGS ${settings}` : ''}`)
+      const answers = await parallel(20, Array.from({ length: 20 }, (_, n) => () => d.insert('alone', n === 7 ? guilty : good(n))))
+      const refused = answers.filter((a) => a.status !== 200).map((a) => a.headers['x-clickhouse-exception-code'])
+      equal([refused, Number(await d.sql('SELECT count() FROM alone'))], [[code], 19], columns)
+    }
+  },
   'nobody waits: one letter, whose reason names row and column': async () => {
     const a = await d.insert('t', bad(7777), { wait_for_async_insert: 0 })
     equal([a.status, a.headers['x-sluice-ack']], [200, 'buffered'], 'answer')

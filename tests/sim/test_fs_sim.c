@@ -272,6 +272,25 @@ static void a_full_disk_takes_what_fits_and_has_room_after_an_unlink(void **stat
     fs_sim_free(fs);
 }
 
+static void room_that_was_taken_is_there_on_a_full_disk(void **state)
+{
+    struct fs *fs = fs_sim_new();
+    struct fs_file *file = NULL, *other = NULL;
+    (void)state;
+    fs_sim_capacity(fs, 10);
+    assert_true(fs_create(fs, "f", &file, &err) && fs_create(fs, "g", &other, &err));
+    assert_true(fs_reserve(fs, file, 6, &err));
+    assert_false(fs_reserve(fs, other, 5, &err));
+    assert_int_equal(err.code, ERR_NOT_ENOUGH_SPACE);
+    assert_true(fs_append(fs, other, STR("1234"), &err));
+    assert_true(fs_append(fs, file, STR("123456"), &err));
+    assert_false(fs_append(fs, file, STR("7"), &err));
+    fs_discard(fs, &file);
+    fs_discard(fs, &other);
+    assert_true(has(fs, "f", "123456"));
+    fs_sim_free(fs);
+}
+
 static void a_flipped_bit_stays_flipped(void **state)
 {
     struct fs *fs = fs_sim_new();
@@ -303,6 +322,7 @@ int main(void)
         cmocka_unit_test(after_the_power_went_nothing_works_until_the_crash),
         cmocka_unit_test(short_writes_leave_a_prefix),
         cmocka_unit_test(a_full_disk_takes_what_fits_and_has_room_after_an_unlink),
+        cmocka_unit_test(room_that_was_taken_is_there_on_a_full_disk),
         cmocka_unit_test(a_flipped_bit_stays_flipped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,7 +131,9 @@ static void files(struct place *p)
     assert_true(fs_create(p->fs, in(p, "f"), &file, &err));
     assert_false(fs_create(p->fs, in(p, "f"), &other, &err));
     assert_int_equal(err.code, ERR_FILE_ALREADY_EXISTS);
+    assert_true(fs_reserve(p->fs, file, 4096, &err)); /* the file is no longer for it */
     assert_true(fs_append(p->fs, file, STR("hello world"), &err));
+    assert_true(fs_size(p->fs, file, &size, &err) && size == 11);
     assert_true(fs_read_at(p->fs, file, 6, bytes, sizeof(bytes), &got, &err));
     assert_true(got == 5 && memcmp(bytes, "world", 5) == 0);
     assert_true(fs_truncate(p->fs, file, 5, &err));
