@@ -164,6 +164,7 @@
     X(560, ZSTD_ENCODER_FAILED,                         500, ERR_REJECT) \
     X(561, ZSTD_DECODER_FAILED,                         500, ERR_REJECT) \
     X(563, CANNOT_READ_MAP_FROM_TEXT,                   500, ERR_REJECT) \
+    X(598, BACKUP_ALREADY_EXISTS,                       500, ERR_REJECT) \
     X(618, LZ4_DECODER_FAILED,                          500, ERR_REJECT) \
     X(620, QUERY_NOT_ALLOWED,                           500, ERR_REJECT) \
     X(626, CANNOT_SKIP_UNKNOWN_FIELD,                   500, ERR_REJECT) \

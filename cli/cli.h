@@ -107,6 +107,8 @@ int verb_dlq_export(struct cli *cli);
 int verb_dlq_import(struct cli *cli);
 int verb_dlq_drop(struct cli *cli);
 int verb_load_upclick(struct cli *cli);
+int verb_backup(struct cli *cli);
+int verb_restore(struct cli *cli);
 int verb_top(struct cli *cli);
 int verb_reload(struct cli *cli);
 int verb_drain(struct cli *cli);

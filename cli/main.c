@@ -49,6 +49,10 @@ const struct verb cli_verbs[] = {
       "      Where: --target http://ADDRESS:PORT (--url), --allow-remote if that is not this machine.\n"
       "      The check: --verify, --no-verify.",
       "sluice load upclick --functions 200 --every 10 --duration 60", verb_load_upclick },
+    { "backup", "NAME", "All tables as they are now, below DATA/backups of the daemon; copy it away from there",
+      "sluice backup monday", verb_backup },
+    { "restore", "BACKUP DATA", "A backup, every byte checked, to a data directory that is empty or not there yet",
+      "sluice restore /mnt/monday /var/lib/sluice", verb_restore },
     { "top", "[--every SECONDS] [--count N]", "What flows through the daemon, live; until Ctrl-C", "sluice top",
       verb_top },
     { "reload", "", "Read the configuration again; the daemon says what is wrong with it", "sluice reload",

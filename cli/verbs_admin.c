@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/cli.h"
 
 /* ---- drain, reload ---- */
@@ -72,19 +73,12 @@ struct sample {
     double at_s, values[ARRAY_COUNT(top_lines)];
 };
 
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static bool take_sample(struct cli *cli, struct sample *sample)
 {
     struct reply page;
     struct call call = { .base = cli->admin_url, .path = "/metrics", .timeout_s = 10 };
     cli_call(cli, &call, &page);
-    sample->at_s = now_s();
+    sample->at_s = (double)clock_mono_ns(clock_real()) / (double)NS_PER_S;
     bool ok = page.status == 200;
     for (size_t i = 0; ok && i < ARRAY_COUNT(top_lines); i++)
         sample->values[i] = cli_sum_metric(strbuf_view(&page.body), top_lines[i].metric);

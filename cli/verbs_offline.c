@@ -1,4 +1,4 @@
-/* verbs_offline.c: the verbs that look at a data directory itself, while no daemon uses it. */
+/* verbs_offline.c: backups, and the verbs that work on a data directory itself while no daemon uses it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,4 +112,34 @@ int verb_verify(struct cli *cli)
     int status = ok ? print_totals(cli, &findings, &totals, letters, set_aside) : cli_fail("%s", err.text);
     json_decref(findings.list);
     return locked ? EXIT_LOCKED : status;
+}
+
+int verb_backup(struct cli *cli)
+{
+    struct strbuf sql = { 0 };
+    struct reply reply;
+    if (!cli_arguments_ok(cli, 1, 1))
+        return EXIT_USAGE;
+    strbuf_add_text(&sql, "BACKUP ALL TO File(");
+    cli_add_text(&sql, str_of(cli->argv[0]));
+    strbuf_add_char(&sql, ')');
+    bool ok = cli_statement(cli, strbuf_view(&sql), NULL, &reply);
+    strbuf_fini(&sql);
+    if (!ok)
+        return EXIT_FAILED;
+    puts(cli->json ? "{\"ok\":true}" : "done");
+    reply_fini(&reply);
+    return EXIT_DONE;
+}
+
+int verb_restore(struct cli *cli)
+{
+    struct err err = { 0 };
+    uint64_t files = 0;
+    if (!cli_arguments_ok(cli, 2, 2))
+        return EXIT_USAGE;
+    if (!store_restore(fs_posix(), cli->argv[0], cli->argv[1], &files, &err))
+        return cli_fail("%s", err.text);
+    printf(cli->json ? "{\"ok\":true,\"files\":%llu}\n" : "restored: %llu files\n", (unsigned long long)files);
+    return EXIT_DONE;
 }

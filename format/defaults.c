@@ -7,11 +7,12 @@
 #include "base/must.h"
 #include "format/expr_impl.h"
 #include "format/schema.h"
+#include "format/timezone.h"
 
 struct default_expr {
     struct node *root;
     const struct type *type; /* of the column */
-    bool is_volatile;
+    bool is_volatile, names_columns;
     const struct column *constant; /* one row, in the arena; NULL where there are columns, or it differs each time */
 };
 
@@ -22,21 +23,20 @@ static bool is_column(const struct node *node)
 
 /* ---- evaluation ---- */
 
-struct evaluation {
-    struct eval eval;
-    struct text_reader reader;
-};
-
-static bool evaluation_init(struct evaluation *v, int64_t wall_ns, struct rng *rng, struct err *err)
+/* With default settings: a column's expression means the same to every session. */
+static bool evaluate(const struct default_expr *expr, int64_t wall_ns, struct rng *rng, const struct block *block,
+                     struct column *column, struct err *err)
 {
-    v->eval = (struct eval){ .reader = &v->reader, .wall_ns = wall_ns, .rng = rng, .err = err };
-    return text_reader_init(&v->reader, STR_EMPTY, format_settings_default(), wall_ns, err);
-}
-
-static void evaluation_fini(struct evaluation *v)
-{
-    eval_fini(&v->eval);
-    text_reader_fini(&v->reader);
+    struct text_reader reader = {
+        .settings = format_settings_default(), .wall_ns = wall_ns, .session = timezone_utc(), .err = err
+    };
+    struct eval eval = {
+        .reader = &reader, .wall_ns = wall_ns, .rng = rng, .block = block, .row = column->rows, .err = err
+    };
+    bool ok = eval_into(&eval, expr->root, column);
+    eval_fini(&eval);
+    text_reader_fini(&reader);
+    return ok;
 }
 
 static void *to_arena(struct arena *arena, const void *bytes, size_t len)
@@ -67,16 +67,14 @@ static void freeze(const struct column *c, struct arena *arena, struct column *o
 
 static bool make_constant(struct default_expr *expr, struct arena *arena, struct err *err)
 {
-    struct evaluation v;
     struct column made;
     column_init(&made, expr->type);
-    bool ok = evaluation_init(&v, 0, NULL, err) && eval_into(&v.eval, expr->root, &made);
+    bool ok = evaluate(expr, 0, NULL, NULL, &made, err);
     if (ok) {
         struct column *constant = ARENA_NEW(arena, struct column);
         freeze(&made, arena, constant);
         expr->constant = constant;
     }
-    evaluation_fini(&v);
     column_fini(&made);
     return ok;
 }
@@ -138,8 +136,8 @@ bool default_parse(struct str text, const struct type *type, struct arena *arena
     *canonical = arena_dup(arena, strbuf_view(&printed));
     expr->type = type_given(expr->root, type, arena);
     expr->is_volatile = expr_any(expr->root, expr_is_volatile);
-    ok = expr_any(expr->root, is_column) ||
-         (bind(expr, &binder) && (expr->is_volatile || make_constant(expr, arena, err)));
+    expr->names_columns = expr_any(expr->root, is_column);
+    ok = expr->names_columns || (bind(expr, &binder) && (expr->is_volatile || make_constant(expr, arena, err)));
     *out = expr;
 done:
     strbuf_fini(&printed);
@@ -274,7 +272,7 @@ bool default_fill(const struct schema_column *columns, size_t column, int64_t wa
 
 bool default_is_ready(const struct default_expr *expr, const struct block *block, size_t row)
 {
-    for (size_t i = 0; expr->constant == NULL && i < block->columns_count; i++)
+    for (size_t i = 0; expr->names_columns && i < block->columns_count; i++)
         if (block->columns[i].rows <= row && default_names(expr, block->names[i]))
             return false;
     return true;
@@ -284,17 +282,12 @@ bool default_eval(const struct default_expr *expr, int64_t wall_ns, struct rng *
                   struct column *column, struct err *err)
 {
     size_t before = column->rows;
-    struct evaluation v;
     if (expr->constant != NULL && type_eq(expr->type, column->type)) {
         column_append(column, expr->constant, 0, 1);
         return true;
     }
-    bool ok = evaluation_init(&v, wall_ns, rng, err);
-    v.eval.block = block;
-    v.eval.row = before;
-    ok = ok && eval_into(&v.eval, expr->root, column);
+    bool ok = evaluate(expr, wall_ns, rng, block, column, err);
     if (!ok)
         column_truncate(column, before);
-    evaluation_fini(&v);
     return ok;
 }

@@ -263,10 +263,25 @@ static bool bind_column(struct binder *b, struct node *node)
         node->args[0] = tuple;
         node->args[1] = element;
         node->args_count = 2;
-        return expr_bind(b, node);
+        bool ok = expr_bind(b, node);
+        if (ok || b->err->code != ERR_NOT_FOUND_COLUMN_IN_BLOCK)
+            return ok;
     }
     return err_set(b->err, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
                    STR_ARG(str_sub(node->text, 0, 64)));
+}
+
+/* Nullable types without making them: VALUES binds an expression for each of its rows. */
+static const struct type *nullable_of(struct binder *b, const struct type *type)
+{
+#define MADE(kind, name) [kind] = { kind, true, .text = { "Nullable(" name ")", sizeof("Nullable(" name ")") - 1 } }
+    static const struct type made[] = { MADE(TYPE_UINT8, "UInt8"),   MADE(TYPE_UINT64, "UInt64"),
+                                        MADE(TYPE_INT64, "Int64"),   MADE(TYPE_FLOAT64, "Float64"),
+                                        MADE(TYPE_STRING, "String"), MADE(TYPE_DATE, "Date") };
+#undef MADE
+    bool is_made = type->kind < ARRAY_COUNT(made) && made[type->kind].nullable && !type->low_cardinality;
+    int unit;
+    return is_made && !interval_unit(type, &unit) ? &made[type->kind] : sql_type_nullable(type, b->arena);
 }
 
 /* Nullable where an argument is; LowCardinality where the one argument that is no literal is. */
@@ -286,7 +301,7 @@ static void finish_type(struct binder *b, struct node *node)
             node->type = type_of_kind(TYPE_NOTHING);
     }
     if (nullable)
-        node->type = sql_type_nullable(node->type, b->arena);
+        node->type = nullable_of(b, node->type);
     if (low && full == 1)
         node->type = sql_type_low_cardinality(node->type, b->arena);
 }
@@ -336,7 +351,7 @@ static void bind_literal(struct binder *b, struct node *node)
     if (wide && type_is_integer(type))
         type = sql_type_integer(sql_type_has_sign(type), sizeof(int64_t));
     node->literal.type = type;
-    node->type = wide || node->literal.class == VALUE_NULL ? type_nullable(type, b->arena) : type;
+    node->type = wide || node->literal.class == VALUE_NULL ? nullable_of(b, type) : type;
 }
 
 bool expr_bind(struct binder *b, struct node *node)

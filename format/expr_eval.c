@@ -7,6 +7,7 @@
 #include "format/number_ops.h"
 #include "format/sql_types.h"
 #include "format/string_ops.h"
+#include "format/text_number.h"
 
 /* An expression may do so much for one row: calls of functions, bytes of what they give. */
 enum { STEPS_MAX = 10000000, SCRATCH_BYTES_MAX = 256 << 20, LIST_BYTES_MAX = 64 << 20 };
@@ -76,8 +77,10 @@ struct value integer_of(const struct type *type, uint64_t bits)
 
 static bool same_but_flags(const struct type *a, const struct type *b)
 {
-    if (a == b)
-        return true;
+    if (a == b || a->kind != b->kind)
+        return a == b;
+    if (a->nullable == b->nullable && a->low_cardinality == b->low_cardinality)
+        return type_eq(a, b);
     struct type plain_a = *a, plain_b = *b;
     plain_a.nullable = plain_b.nullable = plain_a.low_cardinality = plain_b.low_cardinality = false;
     return type_eq(&plain_a, &plain_b);
@@ -86,6 +89,21 @@ static bool same_but_flags(const struct type *a, const struct type *b)
 static bool is_small_int(const struct type *type)
 {
     return type->kind <= TYPE_INT64 && type_width(type) <= sizeof(int64_t);
+}
+
+/* What needs no column: integers among each other and as Float64, seconds as ticks. */
+static bool cast_simply(const struct value *v, const struct type *type, struct value *out)
+{
+    bool integer = v->class != VALUE_CELL && is_small_int(v->type);
+    if (integer && is_small_int(type))
+        *out = integer_of(type, v->u);
+    else if (integer && type->kind == TYPE_FLOAT64)
+        *out = value_real(type, value_double(v));
+    else if (v->type->kind == TYPE_DATETIME && type->kind == TYPE_DATETIME64)
+        *out = value_int(type, (int64_t)(v->u * number_pow10[type->precision]));
+    else
+        return false;
+    return true;
 }
 
 bool eval_cast_into(struct eval *e, const struct value *v, struct column *c)
@@ -98,8 +116,13 @@ bool eval_cast_into(struct eval *e, const struct value *v, struct column *c)
         column_push_null(c);
         return true;
     }
+    struct value simple;
     if (v->class != VALUE_CELL && same_but_flags(v->type, c->type)) {
         value_push(v, c);
+        return true;
+    }
+    if (cast_simply(v, c->type, &simple)) {
+        value_push(&simple, c);
         return true;
     }
     if (v->class == VALUE_TEXT && v->type->kind == TYPE_STRING)
@@ -124,14 +147,8 @@ bool eval_cast(struct eval *e, const struct value *v, const struct type *type, s
             out->type = type; /* an Int64 may be an interval by its name */
         return true;
     }
-    if (is_small_int(type) && is_small_int(v->type) && v->class != VALUE_WIDE) {
-        *out = integer_of(type, v->u);
+    if (cast_simply(v, type, out))
         return true;
-    }
-    if (type->kind == TYPE_FLOAT64 && is_small_int(v->type)) {
-        *out = value_real(type, value_double(v));
-        return true;
-    }
     struct column *c = eval_temp(e, type);
     if (!eval_cast_into(e, v, c))
         return false;
@@ -205,15 +222,11 @@ bool eval_arg(struct eval *e, const struct node *node, size_t arg, struct value 
     return type == NULL || eval_cast(e, out, type, out);
 }
 
-static bool eval_call(struct eval *e, const struct node *node, struct value *out)
+static bool call_with_args(struct eval *e, const struct node *node, struct value *out)
 {
     enum { ARGS_ON_STACK = 4 };
     const struct function *function = node->function;
     struct value few[ARGS_ON_STACK], *args = few;
-    if (!spend(e))
-        return false;
-    if (function->flags & LAZY)
-        return function->call(e, node, NULL, out);
     if (node->args_count > ARGS_ON_STACK)
         args = ARENA_ARRAY(eval_scratch(e), struct value, node->args_count);
     for (size_t i = 0; i < node->args_count; i++) {
@@ -227,6 +240,15 @@ static bool eval_call(struct eval *e, const struct node *node, struct value *out
         }
     }
     return function->call(e, node, args, out);
+}
+
+static bool eval_call(struct eval *e, const struct node *node, struct value *out)
+{
+    if (!spend(e))
+        return false;
+    if (node->args_count == 0 || (node->function->flags & LAZY) != 0)
+        return node->function->call(e, node, NULL, out);
+    return call_with_args(e, node, out);
 }
 
 bool eval_node(struct eval *e, const struct node *node, struct value *out)

@@ -159,9 +159,11 @@ bool bind_tuple_element(struct binder *b, struct node *node)
     size_t index;
     if (type->kind != TYPE_TUPLE)
         return bind_illegal(b, node, 0);
+    int64_t place;
     if (!field_named(type, node->args[1], &index))
-        return err_set(b->err, ERR_NOT_FOUND_COLUMN_IN_BLOCK, "the tuple " STR_FMT " has no such element",
-                       STR_ARG(type->text));
+        return err_set(
+            b->err, node_literal_int(node->args[1], &place) ? ERR_ARGUMENT_OUT_OF_BOUND : ERR_NOT_FOUND_COLUMN_IN_BLOCK,
+            "the tuple " STR_FMT " has no such element", STR_ARG(type->text));
     node->op = (int)index;
     node->type = type->children[index];
     return true;

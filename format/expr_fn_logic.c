@@ -1,4 +1,6 @@
 /* expr_fn_logic.c: comparisons, logic, conditions and NULL. */
+#include <string.h>
+
 #include "base/must.h"
 #include "format/expr_impl.h"
 #include "format/sql_types.h"
@@ -66,8 +68,8 @@ bool call_not_distinct(struct eval *e, const struct node *node, const struct val
 static struct node *const *in_elements(const struct node *node, size_t *count)
 {
     const struct node *list = node->args[1];
-    bool call = list->kind == NODE_CALL && list->function != NULL;
-    bool tuple = call && list->style == STYLE_TUPLE, array = call && list->style == STYLE_ARRAY;
+    const char *name = list->kind == NODE_CALL && list->function != NULL ? list->function->name : "";
+    bool tuple = strcmp(name, "tuple") == 0, array = strcmp(name, "array") == 0;
     bool of_tuples = node->args[0]->type->kind == TYPE_TUPLE;
     if (array || (tuple && (!of_tuples || (list->args_count > 0 && list->args[0]->type->kind == TYPE_TUPLE)))) {
         *count = list->args_count;
@@ -122,6 +124,16 @@ static bool bind_truth(struct binder *b, struct node *node, size_t arg)
     return sql_type_is_number(type) || type->kind == TYPE_NOTHING || bind_illegal(b, node, arg);
 }
 
+/* A Bool among the arguments makes one. */
+bool bind_bool(struct binder *b, struct node *node)
+{
+    bool found = false;
+    for (size_t i = 0; i < node->args_count; i++)
+        found |= bind_plain(b, node, i)->kind == TYPE_BOOL;
+    node->type = type_of_kind(found ? TYPE_BOOL : TYPE_UINT8);
+    return true;
+}
+
 bool bind_logic(struct binder *b, struct node *node)
 {
     bool nullable = false;
@@ -130,7 +142,7 @@ bool bind_logic(struct binder *b, struct node *node)
             return false;
         nullable |= node->args[i]->type->nullable;
     }
-    node->type = type_of_kind(TYPE_UINT8);
+    (void)bind_bool(b, node);
     if (nullable)
         node->type = type_nullable(node->type, b->arena);
     return true;
@@ -145,28 +157,26 @@ bool call_logic(struct eval *e, const struct node *node, const struct value *arg
         if (!eval_node(e, node->args[i], &v))
             return false;
         if (v.class != VALUE_NULL && value_is_true(&v) == deciding) {
-            *out = value_bool(deciding);
+            *out = integer_of(node->result, deciding);
             return true;
         }
         null = null || v.class == VALUE_NULL;
     }
-    *out = null ? value_null() : value_bool(!deciding);
+    *out = null ? value_null() : integer_of(node->result, !deciding);
     return true;
 }
 
 bool call_xor(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
     (void)e;
-    (void)node;
-    *out = value_bool(value_is_true(&args[0]) != value_is_true(&args[1]));
+    *out = integer_of(node->result, value_is_true(&args[0]) != value_is_true(&args[1]));
     return true;
 }
 
 bool call_not(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
     (void)e;
-    (void)node;
-    *out = value_bool(!value_is_true(&args[0]));
+    *out = integer_of(node->result, !value_is_true(&args[0]));
     return true;
 }
 
@@ -199,9 +209,12 @@ bool bind_if(struct binder *b, struct node *node)
 {
     if (!check_odd(b, node, true))
         return false;
-    for (size_t i = 0; i + 1 < node->args_count; i += 2)
-        if (!bind_truth(b, node, i))
-            return false;
+    for (size_t i = 0; i + 1 < node->args_count; i += 2) {
+        enum type_kind kind = bind_plain(b, node, i)->kind;
+        bool literal = b->wide && kind == TYPE_UINT64;
+        if (kind != TYPE_UINT8 && kind != TYPE_BOOL && kind != TYPE_NOTHING && !literal)
+            return bind_illegal(b, node, i);
+    }
     return bind_results(b, node, 1);
 }
 

@@ -152,6 +152,16 @@ static bool compute_times(struct eval *e, const struct node *node, const struct 
     return true;
 }
 
+/* Sums and products of integers to 64 bits, modulo their type. */
+static bool small_arithmetic(enum sql_operator op, const struct value *x, const struct value *y,
+                             const struct type *type, struct value *out)
+{
+    if (x->class == VALUE_WIDE || y->class == VALUE_WIDE || type_width(type) > 8 || op > SQL_MULTIPLY)
+        return false;
+    *out = integer_of(type, op == SQL_PLUS ? x->u + y->u : op == SQL_MINUS ? x->u - y->u : x->u * y->u);
+    return true;
+}
+
 bool call_arithmetic(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
     const struct value *x = &args[0], *y = &args[1];
@@ -170,6 +180,8 @@ bool call_arithmetic(struct eval *e, const struct node *node, const struct value
         *out = value_real(type, number_arithmetic_doubles(op, a, b));
         return true;
     }
+    if (small_arithmetic(op, x, y, type, out))
+        return true;
     struct sql_wide wide;
     if (!number_arithmetic_wide(op, value_as_wide(x), x->type, value_as_wide(y), y->type, type, &wide, e->err))
         return false;

@@ -401,12 +401,14 @@ static struct node *parse_unit_call(struct parser *p, struct str name, const cha
     char *lower = arena_printf(p->arena, "%s", unit);
     lower[0] = (char)(lower[0] | 0x20);
     list_add(&args, new_string(p, str_of(lower)));
-    if (!take(p, ",") || !parse_list(p, ")", &args))
-        (void)(p->err->code == ERR_OK && fail(p, "comma"));
-    else if ((add || sub) && args.count == 3)
-        node = new_call2(p, add ? "plus" : "minus", args.nodes[2], new_interval(p, unit, args.nodes[1]));
-    else
-        node = new_call(p, name, STYLE_CALL, "", args.nodes, args.count);
+    if (need(p, ",") && parse_list(p, ")", &args)) {
+        if (!add && !sub)
+            node = new_call(p, name, STYLE_CALL, "", args.nodes, args.count);
+        else if (args.count == 3)
+            node = new_call2(p, add ? "plus" : "minus", args.nodes[2], new_interval(p, unit, args.nodes[1]));
+        else
+            node = fail(p, "three arguments before");
+    }
     free(args.nodes);
     return node;
 }
@@ -802,8 +804,8 @@ static struct node *parse_between(struct parser *p, struct node *node, bool not 
 static struct node *parse_in(struct parser *p, struct node *node, bool not )
 {
     struct node *list = parse_concat(p);
-    if (list != NULL && list->kind == NODE_LITERAL)
-        list->parens = true;
+    if (list != NULL) /* 5 is (5), and ((1, 2)) is (1, 2) */
+        list->parens = list->kind == NODE_LITERAL || (list->parens && list->style != STYLE_TUPLE);
     return new_binary(p, not ? "notIn" : "in", not ? "NOT IN" : "IN", node, list);
 }
 

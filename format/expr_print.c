@@ -50,7 +50,7 @@ static void print_call(const struct node *node, struct strbuf *out)
     switch (node->style) {
     case STYLE_CALL:
         if (node->function == NULL) /* which binding refuses */
-            strbuf_add(out, node->text);
+            lexer_print_name(out, node->text);
         else
             strbuf_add_text(out,
                             node->function->canonical[0] != '\0' ? node->function->canonical : node->function->name);

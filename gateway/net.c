@@ -12,6 +12,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/fs.h"
+#include "base/log.h"
+
 enum { BACKLOG = 4096, HOST_BYTES = 256, PORT_BYTES = 16 };
 
 static bool split(struct str address, char host[HOST_BYTES], char port[PORT_BYTES], struct err *err)
@@ -146,8 +149,8 @@ bool net_listen_unix(struct str path, unsigned mode, int *out, struct err *err)
     struct sockaddr_un address;
     if (!unix_address(path, &address, err))
         return false;
-    if (is_stale(&address))
-        (void)unlink(address.sun_path);
+    if (is_stale(&address) && !fs_unlink(fs_posix(), address.sun_path, err))
+        return false;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* Nobody connects before listen(), so the permissions are right when the first one can. */
     if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
@@ -164,9 +167,9 @@ bool net_listen_unix(struct str path, unsigned mode, int *out, struct err *err)
 void net_unlink_unix(struct str path)
 {
     struct sockaddr_un address;
-    struct err ignored = { 0 };
-    if (unix_address(path, &address, &ignored) && is_stale(&address))
-        (void)unlink(address.sun_path);
+    struct err err = { 0 };
+    if (unix_address(path, &address, &err) && is_stale(&address) && !fs_unlink(fs_posix(), address.sun_path, &err))
+        log_warn("the unix socket stays: %s", err.text);
 }
 
 bool net_adopt(int fd, uint16_t *port, struct err *err)

@@ -277,6 +277,16 @@ static bool parse_alter(struct ddl_parser *p, struct ddl_statement *out)
     return parse_one_table(p, out) && ddl_take_alters(p, out) && finish(p);
 }
 
+/* BACKUP ALL TO File('name') */
+static bool parse_backup(struct ddl_parser *p, struct ddl_statement *out)
+{
+    out->kind = DDL_BACKUP;
+    if (!lexer_take_word(&p->lexer, "ALL"))
+        return refuse(p, "BACKUP of anything but ALL");
+    return ddl_want_word(p, "TO") && ddl_want_word(p, "File") && ddl_want_symbol(p, "(") &&
+           ddl_take_string(p, &out->comment) && ddl_want_symbol(p, ")") && finish(p);
+}
+
 static bool parse_optimize(struct ddl_parser *p, struct ddl_statement *out)
 {
     out->kind = DDL_OPTIMIZE;
@@ -324,6 +334,8 @@ bool ddl_parse(struct str query, struct str database, struct arena *arena, struc
     }
     if (lexer_take_word(&p.lexer, "ALTER"))
         return parse_alter(&p, out);
+    if (lexer_take_word(&p.lexer, "BACKUP"))
+        return parse_backup(&p, out);
     if (lexer_take_word(&p.lexer, "OPTIMIZE"))
         return parse_optimize(&p, out);
     if (lexer_take_word(&p.lexer, "ATTACH") || lexer_take_word(&p.lexer, "DETACH") ||

@@ -54,6 +54,7 @@ enum ddl_kind {
     DDL_EXCHANGE,
     DDL_ALTER,
     DDL_OPTIMIZE,
+    DDL_BACKUP,
     DDL_STOP_MERGES,
     DDL_START_MERGES
 };
@@ -93,7 +94,7 @@ struct ddl_statement {
     enum ddl_kind kind;
     bool if_exists, if_not_exists, or_replace, temporary, final, all_tables;
     struct table_spec *spec;  /* CREATE TABLE */
-    struct str comment;       /* CREATE DATABASE */
+    struct str comment;       /* CREATE DATABASE; BACKUP: its name */
     struct table_name *names; /* tables (DROP may name several); pairs for RENAME and EXCHANGE */
     size_t names_count;
     struct alter_command *alters;

@@ -71,6 +71,9 @@ uint64_t store_scrub_step(struct store *store, uint64_t now_ns);
 uint64_t store_scrub_all(struct store *store, uint64_t now_ns);
 /* publish: brings Delta logs up to date; with force also those that are not due. One thread at a time. */
 uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force);
+/* Copies a backup (DATA/backups/NAME, or a copy of one) to dir, which is empty or not there, and checks every file.
+ * Errors: CORRUPTED_DATA, FILE_ALREADY_EXISTS, disk errors, with the path. */
+must_use bool store_restore(struct fs *fs, const char *backup, const char *dir, uint64_t *files, struct err *err);
 /* Makes running merges stop at the next row group, and no new ones start. */
 void store_cancel_merges(struct store *store);
 /* Called (from any thread, under no lock) when a commit made a merge likely. */

@@ -321,6 +321,8 @@ static bool run_locked(struct run *run, struct err *err)
         return each_pair(run, exchange_tables, err);
     case DDL_ALTER:
         return alter_table(run, err);
+    case DDL_BACKUP:
+        return store_backup(run->store, run->statement.comment, err);
     case DDL_OPTIMIZE:
     case DDL_STOP_MERGES:
     case DDL_START_MERGES:

@@ -49,6 +49,10 @@ must_use bool store_check_format(struct str text, struct err *err);
 /* The statement in a database.sql, after its checksum. */
 must_use bool catalog_database_sql(struct str text, struct str *sql, struct err *err);
 
+/* ---- store_backup.c ---- */
+/* DATA/backups/NAME: all tables; under LOCK_DDL. Errors: BAD_ARGUMENTS, BACKUP_ALREADY_EXISTS, disk errors. */
+must_use bool store_backup(struct store *store, struct str name, struct err *err);
+
 /* ---- store_cap.c ---- */
 /* Removes the oldest parts of these tables until what is left is within the cap. */
 void store_keep_cap(struct table *const *tables, size_t count, uint64_t bytes_max);

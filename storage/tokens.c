@@ -234,8 +234,9 @@ void tokens_load(struct tokens *t, struct token_entry *entries, size_t count, ui
         qsort(entries, count, sizeof *entries, compare_age);
     mutex_lock(&t->lock);
     for (size_t i = 0; i < count; i++) {
-        if (find(t, entries[i].identity, entries[i].kind) != NULL)
-            continue;
+        struct entry *before = find(t, entries[i].identity, entries[i].kind);
+        if (before != NULL) /* stored again once it was too old: the newer counts */
+            drop(t, before);
         struct entry *entry = put(t, entries[i].identity, entries[i].kind, false);
         make_known(t, entry, entries[i].partition, entries[i].wall_ns);
     }

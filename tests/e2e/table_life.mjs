@@ -44,6 +44,28 @@ await test(d, {
     await d.sql('ALTER TABLE life DROP COLUMN text, DROP COLUMN s, ADD COLUMN text String')
     equal(await d.rows('SELECT * FROM life ORDER BY k'), [[1, 1, ''], [2, 2, '']], 'made anew')
   },
+  'a backup of a running daemon is a data directory of its own': async () => {
+    await d.insert('life', '{"p":1,"k":100}', { insert_deduplication_token: 'before' })
+    const backup = run('backup', 'monday')
+    equal([backup.status, backup.err], [0, ''], 'backup')
+    await d.insert('life', '{"p":1,"k":101}')
+    await d.sql('OPTIMIZE TABLE life FINAL')
+    equal(run('backup', 'monday').status, 1, 'the same name again')
+    equal(run('backup', '../x').status, 1, 'no way out of DATA/backups')
+    const restored = path.join(d.dir, 'restored')
+    const restore = run('restore', path.join(d.data, 'backups/monday'), restored)
+    equal([restore.status, restore.err], [0, ''], 'restore')
+    equal(run('restore', path.join(d.data, 'backups/monday'), restored).status, 1, 'over another')
+    const other = await Daemon.start({ dir: fs.mkdtempSync(path.join(d.dir, 'other-')), args: ['--data-dir', restored] })
+    const rows = await other.rows('SELECT k FROM life WHERE k >= 100')
+    const again = await other.insert('life', '{"p":1,"k":100}', { insert_deduplication_token: 'before' })
+    equal([rows, again.headers['x-sluice-duplicate']], [[[100]], '1'], 'what was there then')
+    await other.close()
+    equal(run('verify', restored).status, 0, 'verified')
+    const part = fs.readdirSync(path.join(d.data, 'backups/monday/tables/default/life/p=1'))[0]
+    fs.unlinkSync(path.join(d.data, 'backups/monday/tables/default/life/p=1', part))
+    equal(run('restore', path.join(d.data, 'backups/monday'), path.join(d.dir, 'third')).status, 1, 'a part is missing')
+  },
   'verify keeps out of a running daemon, and says that all is sound afterwards': async () => {
     await d.insert('life', '{"p":3,"k":"no number"}', { wait_for_async_insert: 0, input_format_allow_errors_num: 0 })
     await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
@@ -64,6 +86,6 @@ await test(d, {
     equal(verify().status, 0, 'afterwards')
     check(fs.readdirSync(path.join(d.data, 'damaged')).some((name) => name.endsWith(path.basename(file))), 'it is kept')
     await d.launch()
-    equal(await count('life'), 1, 'the rest')
+    equal(await count('life'), 3, 'the rest')
   },
 })

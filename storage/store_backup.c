@@ -1,0 +1,320 @@
+/* store_backup.c: a backup is a data directory of its own, DATA/backups/NAME, whose parts are second names of the
+ * store's; a MANIFEST says what has to be there. A restore copies it elsewhere and checks what it copies.
+ *
+ *   MANIFEST   "sluice backup 1" | a line a file, "BYTES CHECK PATH" | "crc32c=" and 8 hex digits over all before
+ *
+ * CHECK is a part's sluice.check, and the CRC-32C of any other file. Each table is as it was at one moment; the whole
+ * gets its name when all of it is synced. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "storage/store_impl.h"
+
+enum { MANIFEST_BYTES_MAX = 256 * 1024 * 1024, COPY_BYTES = 1 << 20 };
+static const char manifest_name[] = "MANIFEST", manifest_head[] = "sluice backup 1\n", manifest_end[] = "crc32c=";
+
+/* ---- taking one ---- */
+
+struct backup {
+    struct store *store;
+    struct fs *fs;
+    char *dir; /* under its temporary name */
+    struct strbuf manifest;
+    uint64_t parts, bytes;
+};
+
+static void note_file(struct backup *b, uint64_t bytes, struct str check, const char *path)
+{
+    strbuf_addf(&b->manifest, "%llu " STR_FMT " %s\n", (unsigned long long)bytes, STR_ARG(check), path);
+    b->bytes += bytes;
+}
+
+/* A file of its own below the backup; path is relative. */
+static bool write_file(struct backup *b, const char *path, struct str bytes, struct err *err)
+{
+    char whole[PATH_BYTES], check[16];
+    if (!path_join(whole, b->dir, "", path, err))
+        return false;
+    char *slash = strrchr(whole, '/');
+    *slash = 0;
+    snprintf(check, sizeof check, "%08x", crc32c(0, bytes));
+    note_file(b, bytes.len, str_of(check), path);
+    return fs_make_dirs(b->fs, whole, err) && fs_write_durably(b->fs, whole, slash + 1, bytes, true, err);
+}
+
+/* The same file as below DATA. */
+static bool copy_small(struct backup *b, const char *path, struct err *err)
+{
+    char from[PATH_BYTES];
+    struct strbuf bytes = { 0 };
+    bool ok = path_join(from, b->store->dir, "", path, err) && fs_read_file(b->fs, from, SQL_BYTES_MAX, &bytes, err) &&
+              write_file(b, path, strbuf_view(&bytes), err);
+    strbuf_fini(&bytes);
+    return ok;
+}
+
+static const char *below_data(const struct backup *b, const char *path)
+{
+    return path + strlen(b->store->dir) + 1;
+}
+
+static bool link_part(struct backup *b, const struct part *part, struct err *err)
+{
+    char to[PATH_BYTES];
+    const char *path = below_data(b, part->path);
+    if (!path_join(to, b->dir, "", path, err))
+        return false;
+    char *slash = strrchr(to, '/');
+    *slash = 0;
+    bool ok = fs_make_dirs(b->fs, to, err);
+    *slash = '/';
+    ok = ok && fs_link(b->fs, part->path, to, err);
+    *slash = 0;
+    note_file(b, part->bytes, parquet_metadata(part->file, STR("sluice.check")), path);
+    b->parts++;
+    return ok && fs_sync_dir(b->fs, to, err);
+}
+
+/* Parts and identities of one moment: no cut, no removal of parts comes between. */
+static bool freeze(struct table *t, struct part_set **set, struct strbuf *log, struct err *err)
+{
+    if (!table_commit_begin(t, err))
+        return false;
+    table_log_begin(t);
+    *set = table_snapshot(t);
+    table_log_all(t, log);
+    table_log_end(t);
+    table_commit_end(t);
+    return true;
+}
+
+static bool back_up_table(struct backup *b, struct table *t, struct err *err)
+{
+    struct part_set *set = NULL;
+    struct strbuf log = { 0 }, sql = { 0 }, log_path = { 0 }, sql_path = { 0 };
+    bool ok = freeze(t, &set, &log, err);
+    strbuf_addf(&log_path, "%s/_sluice/tokens.log", below_data(b, t->dir));
+    strbuf_addf(&sql_path, "%s/_sluice/table.sql", below_data(b, t->dir));
+    table_def_print_file(table_def(t), &sql);
+    ok = ok && write_file(b, strbuf_cstr(&sql_path), strbuf_view(&sql), err) &&
+         write_file(b, strbuf_cstr(&log_path), strbuf_view(&log), err);
+    for (size_t i = 0; ok && i < set->count; i++)
+        ok = link_part(b, set->parts[i], err);
+    part_set_unref(set);
+    strbuf_fini(&log);
+    strbuf_fini(&sql);
+    strbuf_fini(&log_path);
+    strbuf_fini(&sql_path);
+    return ok || err_wrap(err, "table %s", t->full_name);
+}
+
+static bool back_up_databases(struct backup *b, struct err *err)
+{
+    size_t at = 0;
+    struct str key;
+    void *value;
+    bool ok = true;
+    while (ok && map_next(&b->store->databases, &at, &key, &value)) { /* LOCK_DDL: none comes or goes */
+        const struct database *database = value;
+        struct strbuf path = { 0 };
+        strbuf_addf(&path, "%s/_sluice/database.sql", below_data(b, database->dir));
+        ok = copy_small(b, strbuf_cstr(&path), err);
+        strbuf_fini(&path);
+    }
+    return ok;
+}
+
+static bool write_all(struct backup *b, struct err *err)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    strbuf_add_text(&b->manifest, manifest_head);
+    bool ok = fs_make_dirs(b->fs, b->dir, err) && copy_small(b, "FORMAT", err) && back_up_databases(b, err);
+    store_tables(b->store, STR_EMPTY, &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        ok = ok && back_up_table(b, tables[i], err);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    strbuf_addf(&b->manifest, "%s%08x\n", manifest_end, crc32c(0, strbuf_view(&b->manifest)));
+    return ok && fs_write_durably(b->fs, b->dir, manifest_name, strbuf_view(&b->manifest), true, err);
+}
+
+static bool name_is_plain(struct str name)
+{
+    bool plain = name.len > 0 && name.len <= 100 && name.data[0] != '_' && name.data[0] != '.';
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        plain = plain && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+                          c == '-' || c == '.');
+    }
+    return plain;
+}
+
+bool store_backup(struct store *store, struct str name, struct err *err)
+{
+    struct strbuf top = { 0 }, temp = { 0 }, final = { 0 };
+    if (!name_is_plain(name))
+        return err_set(err, ERR_BAD_ARGUMENTS,
+                       "a backup's name has letters, digits, '-', '_' and '.', 100 at most; it lies in DATA/backups");
+    strbuf_addf(&top, "%s/backups", store->dir);
+    strbuf_addf(&temp, "%s/_tmp_" STR_FMT, strbuf_cstr(&top), STR_ARG(name));
+    strbuf_addf(&final, "%s/" STR_FMT, strbuf_cstr(&top), STR_ARG(name));
+    struct backup b = { .store = store, .fs = store->env.fs, .dir = strbuf_take(&temp) };
+    struct err ignored = { 0 };
+    bool ok = !fs_exists(b.fs, strbuf_cstr(&final)) ||
+              err_set(err, ERR_BACKUP_ALREADY_EXISTS, "Backup File('" STR_FMT "') already exists", STR_ARG(name));
+    if (ok && fs_exists(b.fs, b.dir)) /* of one that a crash ended */
+        ok = fs_remove_tree(b.fs, b.dir, err);
+    ok = ok && write_all(&b, err) && fs_rename(b.fs, b.dir, strbuf_cstr(&final), err) &&
+         fs_sync_dir(b.fs, strbuf_cstr(&top), err);
+    if (ok)
+        log_info("backup taken: path=%s parts=%llu bytes=%llu", strbuf_cstr(&final), (unsigned long long)b.parts,
+                 (unsigned long long)b.bytes);
+    else if (fs_exists(b.fs, b.dir) && !fs_remove_tree(b.fs, b.dir, &ignored))
+        log_warn("a backup that failed stays: path=%s error=%s", b.dir, ignored.text);
+    strbuf_fini(&b.manifest);
+    strbuf_fini(&top);
+    strbuf_fini(&final);
+    free(b.dir);
+    return ok || err_wrap(err, "backup " STR_FMT, STR_ARG(name));
+}
+
+/* ---- giving one back ---- */
+
+static bool read_manifest(struct fs *fs, const char *dir, struct strbuf *text, struct str *files, struct err *err)
+{
+    char path[PATH_BYTES], expected[16];
+    if (!path_join(path, dir, "", manifest_name, err) || !fs_read_file(fs, path, MANIFEST_BYTES_MAX, text, err))
+        return false;
+    struct str all = strbuf_view(text);
+    size_t tail = sizeof manifest_end - 1 + 9, head = sizeof manifest_head - 1;
+    if (all.len < head + tail || !str_starts(all, str_of(manifest_head)))
+        return err_set(err, ERR_CORRUPTED_DATA, "%s is no manifest of a backup", path);
+    *files = str_sub(all, head, all.len - head - tail);
+    snprintf(expected, sizeof expected, "%08x\n", crc32c(0, str_sub(all, 0, all.len - tail)));
+    return str_is(str_from(all, all.len - 9), expected) ||
+           err_set(err, ERR_CORRUPTED_DATA, "the checksum of %s does not match", path);
+}
+
+/* Copies and syncs; *crc is of what was read. */
+static bool copy_bytes(struct fs *fs, struct fs_file *in, struct fs_file *out, uint64_t *bytes, uint32_t *crc,
+                       struct err *err)
+{
+    char *piece = mem_alloc(COPY_BYTES);
+    size_t got = 0;
+    bool ok = true;
+    do {
+        ok = fs_read_at(fs, in, *bytes, piece, COPY_BYTES, &got, err) &&
+             (got == 0 || fs_append(fs, out, str_make(piece, got), err));
+        *crc = crc32c(*crc, str_make(piece, got));
+        *bytes += got;
+    } while (ok && got > 0);
+    free(piece);
+    return ok && fs_sync(fs, out, err);
+}
+
+static bool copy_file(struct fs *fs, const char *from, const char *to, uint64_t *bytes, uint32_t *crc, struct err *err)
+{
+    struct fs_file *in = NULL, *out = NULL;
+    bool ok = fs_open(fs, from, &in, err) && fs_create(fs, to, &out, err) && copy_bytes(fs, in, out, bytes, crc, err);
+    ok = fs_finish(fs, &out, ok, err);
+    fs_discard(fs, &in);
+    return ok;
+}
+
+static bool check_copy(struct fs *fs, const char *dir, const char *name, struct str check, uint32_t crc,
+                       struct err *err)
+{
+    char text[16];
+    struct part *part = NULL;
+    if (!str_ends(str_of(name), STR(".parquet"))) {
+        snprintf(text, sizeof text, "%08x", crc);
+        return str_is(check, text) || err_set(err, ERR_CORRUPTED_DATA, "its checksum does not match");
+    }
+    bool ok = part_open(fs, dir, str_of(name), NULL, &part, err) && parquet_verify_bytes(part->file, err) &&
+              (str_eq(parquet_metadata(part->file, STR("sluice.check")), check) ||
+               err_set(err, ERR_CORRUPTED_DATA, "it is another part than the manifest's"));
+    part_unref(part);
+    return ok;
+}
+
+/* No path of a manifest leaves the directory. */
+static bool path_is_below(struct str path)
+{
+    struct str part;
+    bool below = path.len > 0 && path.data[0] != '/';
+    while (str_cut(&path, '/', &part))
+        below = below && part.len > 0 && !str_is(part, "..") && !str_is(part, ".");
+    return below;
+}
+
+static bool restore_file(struct fs *fs, const char *from_dir, const char *to_dir, struct str line, struct err *err)
+{
+    char from[PATH_BYTES], to[PATH_BYTES], name[PATH_BYTES];
+    struct str bytes_text, check;
+    uint64_t bytes = 0, copied = 0;
+    uint32_t crc = 0;
+    if (!str_cut(&line, ' ', &bytes_text) || !str_cut(&line, ' ', &check) || !str_to_u64(bytes_text, &bytes) ||
+        !path_is_below(line) || line.len >= sizeof name)
+        return err_set(err, ERR_CORRUPTED_DATA, "a line of the manifest is none");
+    memcpy(name, line.data, line.len);
+    name[line.len] = 0;
+    if (!path_join(from, from_dir, "", name, err) || !path_join(to, to_dir, "", name, err))
+        return false;
+    char *slash = strrchr(to, '/');
+    *slash = 0;
+    bool ok = fs_make_dirs(fs, to, err);
+    *slash = '/';
+    ok = ok && copy_file(fs, from, to, &copied, &crc, err);
+    *slash = 0;
+    ok = ok && fs_sync_dir(fs, to, err) &&
+         (copied == bytes || err_set(err, ERR_CORRUPTED_DATA, "it has %llu bytes, the manifest says %llu",
+                                     (unsigned long long)copied, (unsigned long long)bytes)) &&
+         check_copy(fs, to, slash + 1, check, crc, err);
+    return ok || err_wrap(err, "%s", from);
+}
+
+/* FORMAT comes last: without it no daemon starts on what was restored in part. */
+static bool restore_files(struct fs *fs, const char *from, const char *to, struct str files, uint64_t *count,
+                          struct err *err)
+{
+    struct str rest = files, line, format = STR_EMPTY;
+    while (str_cut(&rest, '\n', &line)) {
+        if (str_ends(line, STR(" FORMAT"))) {
+            format = line;
+            continue;
+        }
+        if (!restore_file(fs, from, to, line, err))
+            return false;
+        ++*count;
+    }
+    return restore_file(fs, from, to, format, err);
+}
+
+static bool is_absent_or_empty(struct fs *fs, const char *dir, struct err *err)
+{
+    struct fs_names names = { 0 };
+    struct err why = { 0 };
+    if (!fs_list(fs, dir, &names, &why)) {
+        *err = why;
+        return why.code == ERR_FILE_DOESNT_EXIST;
+    }
+    size_t count = names.count;
+    fs_names_fini(&names);
+    return count == 0 || err_set(err, ERR_FILE_ALREADY_EXISTS, "%s is not empty", dir);
+}
+
+bool store_restore(struct fs *fs, const char *backup, const char *dir, uint64_t *files, struct err *err)
+{
+    struct strbuf text = { 0 };
+    struct str lines;
+    *files = 0;
+    bool ok = read_manifest(fs, backup, &text, &lines, err) && is_absent_or_empty(fs, dir, err) &&
+              fs_make_dirs(fs, dir, err) && restore_files(fs, backup, dir, lines, files, err) &&
+              fs_sync_dir(fs, dir, err);
+    strbuf_fini(&text);
+    return ok;
+}
