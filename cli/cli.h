@@ -16,9 +16,10 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct cli {
-    const char *url;             /* --url, SLUICE_URL; default http://127.0.0.1:8124 */
+    const char *url;             /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
     const char *admin_url;       /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
     const char *user, *password; /* --user, SLUICE_USER; SLUICE_PASSWORD */
+    const char *ca_file;         /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
     const char *database;        /* --database */
     const char *editor;          /* EDITOR; default vi */
     const char *temp_dir;        /* TMPDIR; default /tmp */

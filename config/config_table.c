@@ -363,8 +363,8 @@ void config_default_file(struct strbuf *out)
                     row->default_text[0] ? row->default_text : "\"\"");
     }
     strbuf_add_text(
-        out, "\n# Without users there is one, `default`, with an empty password, and only loopback addresses may be\n"
-             "# listened on. A password is sha256:HEX of a long random token (printf %s \"$TOKEN\" | sha256sum).\n"
+        out, "\n# Without users there is one, `default`, with an empty password, and only this machine is\n"
+             "# answered. A password is sha256:HEX of a long random token (printf %s \"$TOKEN\" | sha256sum).\n"
              "#users:\n"
              "#  agent:\n"
              "#    password: \"sha256:...\"\n"
