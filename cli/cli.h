@@ -81,8 +81,8 @@ void cli_add_text(struct strbuf *sql, struct str text);
 /* "table" or "db.table" as a condition on the columns database and table. */
 void cli_add_table_condition(struct cli *cli, struct strbuf *sql, struct str table);
 
-/* The sum of the samples of one family on a metrics page. */
-double cli_sum_metric(struct str page, const char *name);
+/* The sum of the samples of one family on a metrics page; label: only of those that have it (NAME="VALUE"), or NULL. */
+double cli_sum_metric(struct str page, const char *name, const char *label);
 
 /* ---- printing ---- */
 /* A statement that answers rows: its answer as JSON, with "meta" and "data". NULL: the error has been printed. */
