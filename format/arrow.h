@@ -65,6 +65,8 @@ must_use bool arrow_open(struct str body, bool is_file, uint64_t bytes_max, stru
                          struct err *err);
 void arrow_close(struct arrow_reader *reader); /* NULL is fine */
 const struct schema *arrow_schema(const struct arrow_reader *reader);
+/* What each row counts for against bytes_max, apart from its values; 1 to begin with. */
+void arrow_set_row_bytes(struct arrow_reader *reader, uint64_t bytes);
 /* *more false: no batch is left. */
 must_use bool arrow_next(struct arrow_reader *reader, bool *more, size_t *rows, struct err *err);
 /* Appends the batch's rows of a column to c, which has the schema's type. On failure c may hold a part. */

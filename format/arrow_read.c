@@ -40,7 +40,8 @@ struct arrow_reader {
     size_t fields_count;
     struct str rest; /* messages to come */
     bool at_end;
-    uint64_t left; /* bytes that may still come of the body */
+    uint64_t left;      /* bytes that may still come of the body */
+    uint64_t row_bytes; /* of them, what a row takes apart from its values */
     struct batch batch;
     struct dictionary *dictionaries;
     size_t dictionaries_count;
@@ -492,7 +493,8 @@ static bool open_batch(struct arrow_reader *r, struct str metadata, const struct
     if (b->codec != CODEC_NONE && b->codec != CODEC_LZ4 && b->codec != CODEC_ZSTD)
         return fail(r, "an unknown compression");
     b->rows = (size_t)rows;
-    return charge(r, b->rows); /* rows cost something, even where there is nothing in them */
+    /* Rows cost something even where there is nothing in them. */
+    return charge(r, b->rows <= r->left / r->row_bytes ? (uint64_t)b->rows * r->row_bytes : UINT64_MAX);
 }
 
 static const struct arrow_field *dictionary_field(const struct arrow_field *fields, size_t count, int64_t id)
@@ -580,6 +582,7 @@ bool arrow_open(struct str body, bool is_file, uint64_t bytes_max, struct arrow_
     r->arena = arena_new(4096);
     r->rest = body;
     r->left = bytes_max;
+    r->row_bytes = 1;
     r->err = err;
     if ((is_file && !take_magic(r)) || !take_schema(r)) {
         arrow_close(r);
@@ -608,6 +611,12 @@ void arrow_close(struct arrow_reader *r)
 const struct schema *arrow_schema(const struct arrow_reader *r)
 {
     return r->schema;
+}
+
+void arrow_set_row_bytes(struct arrow_reader *r, uint64_t bytes)
+{
+    must(bytes > 0);
+    r->row_bytes = bytes;
 }
 
 bool arrow_next(struct arrow_reader *r, bool *more, size_t *rows, struct err *err)

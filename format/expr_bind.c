@@ -27,7 +27,7 @@ const struct function *expr_function(struct str name)
     return NULL;
 }
 
-struct str expr_function_closest(struct str name)
+static struct str closest_function(struct str name)
 {
     struct str known[ARRAY_COUNT(functions)];
     for (size_t i = 0; i < ARRAY_COUNT(functions); i++)
@@ -323,7 +323,7 @@ static bool bind_call(struct binder *b, struct node *node)
 {
     const struct function *function = node->function;
     if (function == NULL) {
-        struct str near = expr_function_closest(node->text);
+        struct str near = closest_function(node->text);
         return err_set(b->err, ERR_UNKNOWN_FUNCTION,
                        "Function with name `" STR_FMT "` does not exist or cannot be used here%s" STR_FMT,
                        STR_ARG(str_sub(node->text, 0, 64)), near.len > 0 ? ". Maybe you meant: " : "", STR_ARG(near));

@@ -66,7 +66,6 @@ must_use bool expr_parse_text(struct str text, struct arena *arena, struct node 
 void expr_print(const struct node *node, struct strbuf *out);
 bool expr_any(const struct node *node, bool (*is)(const struct node *node));
 bool expr_is_volatile(const struct node *node);
-bool expr_is_column(const struct node *node); /* of one node */
 
 /* ---- functions ---- */
 
@@ -115,7 +114,6 @@ struct function {
 };
 /* NULL: none. */
 const struct function *expr_function(struct str name);
-struct str expr_function_closest(struct str name);
 
 /* ---- binding ---- */
 

@@ -655,9 +655,11 @@ static struct node *parse_element(struct parser *p, struct node *of)
     struct token token = lexer_peek(p->lexer);
     struct strbuf name = { 0 };
     struct node *which = NULL;
-    if (token.kind == TOKEN_NUMBER)
+    if (token.kind == TOKEN_NUMBER) {
         which = parse_number(p, false);
-    else if (lexer_take_name(p->lexer, &name, p->err))
+        if (which != NULL && which->literal.class != VALUE_UINT)
+            return fail(p, "the number of an element before");
+    } else if (lexer_take_name(p->lexer, &name, p->err))
         which = new_string(p, strbuf_view(&name));
     strbuf_fini(&name);
     return which == NULL ? NULL : new_call(p, STR("tupleElement"), STYLE_DOT, "", (struct node *[]){ of, which }, 2);

@@ -75,7 +75,9 @@ bool moment_of(int64_t value, const struct type *type, const struct time_zone *z
     return true;
 }
 
-int64_t moment_value(const struct moment *m, const struct type *type, int64_t days, int64_t of_day, int64_t ticks)
+/* A value of the type from local days and seconds of the day, in the moment's zone. */
+static int64_t moment_value(const struct moment *m, const struct type *type, int64_t days, int64_t of_day,
+                            int64_t ticks)
 {
     if (is_date(type))
         return type->kind == TYPE_DATE ? MAX(0, MIN(days, UINT16_MAX)) : days;

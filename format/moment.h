@@ -46,9 +46,6 @@ int64_t moment_ticks(const struct type *type);
 /* zone: of types that name none. Errors: BAD_ARGUMENTS (the type's zone is not known). */
 must_use bool moment_of(int64_t value, const struct type *type, const struct time_zone *zone, struct moment *m,
                         struct err *err);
-/* A value of the type from local days and seconds of the day, in the moment's zone. */
-int64_t moment_value(const struct moment *m, const struct type *type, int64_t days, int64_t of_day, int64_t ticks);
-
 /* part: one of Y Q M D j w h m s y (YYYYMM) d (YYYYMMDD) T (YYYYMMDDhhmmss) G (ISO year) V (ISO week) */
 int64_t moment_part(const struct moment *m, int part);
 /* start: Y Q M W w(mode) L D, which start on a day, or h m 5 1 f s, which are times. */

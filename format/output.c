@@ -80,6 +80,8 @@ static const struct entry entries[] = {
                                                                                               output_json_compact_each_row, 1, 1, 1 },
     { { "Native", "Native", BINARY },                                                         output_native,             0, 0, 0 },
     { { "Parquet", "Parquet", BINARY },                                                       output_parquet,           0, 0, 0 },
+    { { "Arrow", "Arrow", BINARY },                                                           output_arrow,              0, 0, 0 },
+    { { "ArrowStream", "ArrowStream", BINARY },                                               output_arrow_stream,       0, 0, 0 },
     { { "RowBinary", "RowBinary", BINARY },                                                   output_row_binary,         0, 0, 0 },
     { { "RowBinaryWithNames", "RowBinaryWithNames", BINARY },                                 output_row_binary,         1, 0, 0 },
     { { "RowBinaryWithNamesAndTypes", "RowBinaryWithNamesAndTypes", BINARY },                 output_row_binary,         1, 1, 0 },

@@ -1,5 +1,5 @@
-/* output.h: a block becomes the body of an answer: TabSeparated, JSON, CSV and their kin, Native, RowBinary and
- * Parquet. */
+/* output.h: a block becomes the body of an answer: TabSeparated, JSON, CSV and their kin, Native, RowBinary,
+ * Parquet and Arrow. */
 #ifndef SLUICE_FORMAT_OUTPUT_H
 #define SLUICE_FORMAT_OUTPUT_H
 #include <stdbool.h>

@@ -34,5 +34,6 @@ output_fn output_tsv, output_raw, output_csv, output_tskv, output_values, output
     output_pretty_compact, output_pretty_space, output_json, output_json_compact, output_json_each_row,
     output_json_compact_each_row, output_json_columns, output_json_compact_columns, output_json_columns_metadata,
     output_json_object_each_row, output_json_each_row_progress, output_json_compact_each_row_progress, output_native,
-    output_row_binary, output_parquet, output_custom, output_markdown, output_sql_insert, output_xml;
+    output_row_binary, output_parquet, output_custom, output_markdown, output_sql_insert, output_xml, output_arrow,
+    output_arrow_stream;
 #endif

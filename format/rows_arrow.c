@@ -7,7 +7,7 @@
 #include "format/rows_internal.h"
 
 /* What may come of one body, as with Parquet: NULLs, dictionaries and compression make much of little. */
-enum { EXPANDED_BYTES = 64 << 20, EXPANDED_FACTOR = 64 };
+enum { EXPANDED_BYTES = 64 << 20, EXPANDED_FACTOR = 64, DEFAULT_BYTES = 16 /* of a cell that a row lacks */ };
 
 struct row_arrow {
     struct arena *arena;
@@ -67,6 +67,8 @@ static bool start(struct row_parser *p, bool is_file)
                                          .allow_missing = settings->input_format_arrow_allow_missing_columns };
     bool ok = row_sources_find(p, &own->sources);
     own->columns.count = own->sources.count;
+    size_t omitted = p->target->schema->columns_count - MIN(own->sources.count, p->target->schema->columns_count);
+    arrow_set_row_bytes(own->reader, 1 + (uint64_t)omitted * DEFAULT_BYTES);
     return ok;
 }
 

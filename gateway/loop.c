@@ -13,7 +13,7 @@
 #include "base/must.h"
 #include "base/sync.h"
 
-enum { IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
+enum { YIELDING_NICE = 10, IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
 
 struct loop {
     enum loop_rank rank;
@@ -30,10 +30,10 @@ struct loop {
 };
 
 /* Linux counts both by thread. */
-void thread_yield(int least)
+void thread_yield(void)
 {
     pid_t self = (pid_t)syscall(SYS_gettid);
-    int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), least);
+    int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), YIELDING_NICE);
     if (setpriority(PRIO_PROCESS, (id_t)self, nice) != 0 ||
         syscall(SYS_ioprio_set, IO_WHO_PROCESS, self, IO_CLASS_BEST_EFFORT | IO_LOWEST) != 0)
         log_debug("work that should yield has the priority of all other work: it cannot be lowered");
@@ -43,7 +43,7 @@ static void *loop_main(void *context)
 {
     struct loop *loop = context;
     if (loop->rank == LOOP_YIELDING)
-        thread_yield(NICE_BACKGROUND);
+        thread_yield();
     mutex_lock(&loop->lock);
     while (!loop->stopping) {
         uint64_t wakes = loop->wakes;

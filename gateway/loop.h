@@ -11,12 +11,10 @@ struct loop;
 /* Returns the monotonic time to run again: <= now: at once; UINT64_MAX: when woken. */
 typedef uint64_t loop_step_fn(void *context, uint64_t now_ns);
 
-/* The calling thread yields processor and disk to those with a lower number; where that is not allowed it works all the
- * same. Queries yield to inserts, background work to both. */
-enum { NICE_QUERY = 5, NICE_BACKGROUND = 10 };
-void thread_yield(int nice);
+/* The calling thread yields processor and disk to those of inserts; where that is not allowed it works all the same. */
+void thread_yield(void);
 
-/* How much its threads count beside those of inserts and queries: EQUAL, or YIELDING processor and disk to them. */
+/* How much its threads count beside those of inserts: EQUAL, or YIELDING processor and disk to them. */
 enum loop_rank { LOOP_EQUAL, LOOP_YIELDING };
 /* name: label "worker" of metrics; lives for ever. threads may be 0: then nothing runs. */
 struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, struct clock *clock, loop_step_fn *step,

@@ -41,7 +41,7 @@ static void *pool_main(void *context)
 {
     struct pool *pool = context;
     struct request *request;
-    thread_yield(NICE_QUERY); /* an insert is answered while ten of them compute */
+    thread_yield(); /* an insert is answered while ten of them compute */
     while ((request = take(pool)) != NULL) {
         bool decide = true;
         if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))

@@ -284,13 +284,6 @@ static bool is_text_map(const struct column *c)
            c->children[1].type->kind == TYPE_STRING;
 }
 
-static char *copy(struct str text)
-{
-    struct strbuf bytes = { 0 };
-    strbuf_add(&bytes, text);
-    return bytes.len == 0 ? mem_strdup("") : strbuf_take(&bytes);
-}
-
 static json_t *text_json(struct str text)
 {
     return json_stringn(text.data, text.len);
@@ -300,9 +293,10 @@ static json_t *map_json(const struct column *c, size_t row)
 {
     json_t *object = json_object();
     for (uint64_t i = is_text_map(c) ? column_start(c, row) : 0; is_text_map(c) && i < c->offsets[row]; i++) {
-        char *key = copy(column_str(&c->children[0], (size_t)i));
-        json_object_set_new(object, key, text_json(column_str(&c->children[1], (size_t)i)));
-        free(key);
+        struct strbuf key = { 0 };
+        strbuf_add(&key, column_str(&c->children[0], (size_t)i));
+        json_object_set_new(object, strbuf_cstr(&key), text_json(column_str(&c->children[1], (size_t)i)));
+        strbuf_fini(&key);
     }
     return object;
 }
@@ -336,10 +330,8 @@ static bool take_file(struct reading *r, const struct column *group, size_t row,
     file->size = (uint64_t)number_at(group, "size", row);
     file->removed_ms = removed ? MAX(number_at(group, "deletionTimestamp", row), 1) : 0;
     file->modified_ms = number_at(group, "modificationTime", row);
-    if (is_text_map(partition) && partition->offsets[row] > column_start(partition, row)) {
-        struct str value = column_str(&partition->children[1], (size_t)column_start(partition, row));
-        file->partition = value.len == 0 ? NULL : copy(value);
-    }
+    if (is_text_map(partition) && partition->offsets[row] > column_start(partition, row))
+        delta_file_set_partition(file, column_str(&partition->children[1], (size_t)column_start(partition, row)));
     if (!removed && !delta_file_set_stats(file, text_at(group, "stats", row), r->err)) {
         delta_file_free(file);
         return false;

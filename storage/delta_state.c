@@ -77,6 +77,12 @@ bool delta_file_new(struct str path, struct delta_file **out, struct err *err)
     return ok;
 }
 
+void delta_file_set_partition(struct delta_file *file, struct str value)
+{
+    if (value.len > 0)
+        file->partition = copy(value);
+}
+
 /* The statistics may hold numbers that jansson cannot, but they begin with the only one that is needed. */
 bool delta_file_set_stats(struct delta_file *file, struct str stats, struct err *err)
 {
@@ -359,9 +365,8 @@ static bool take_add(struct delta_state *state, const json_t *body, struct err *
     }
     file->size = (uint64_t)size;
     const char *column = delta_state_partition_column(state);
-    struct str value = column == NULL ? STR_EMPTY : text_of(json_object_get(body, "partitionValues"), column);
-    if (value.len > 0)
-        file->partition = copy(value);
+    if (column != NULL)
+        delta_file_set_partition(file, text_of(json_object_get(body, "partitionValues"), column));
     return delta_state_add(state, file, err);
 }
 

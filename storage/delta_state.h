@@ -92,7 +92,8 @@ must_use bool delta_state_add(struct delta_state *state, struct delta_file *file
 /* A file with the path, its directory and name found in it. Errors: CORRUPTED_DATA. */
 must_use bool delta_file_new(struct str path, struct delta_file **file, struct err *err);
 void delta_file_free(struct delta_file *file);
-/* numRecords of statistics that were printed here. */
+void delta_file_set_partition(struct delta_file *file, struct str value); /* empty: null, as Delta has it */
+/* Statistics that were printed here, with their numRecords. */
 must_use bool delta_file_set_stats(struct delta_file *file, struct str stats, struct err *err);
 /* meta_data is taken over in any case. */
 must_use bool delta_state_set_meta_data(struct delta_state *state, json_t *meta_data, struct err *err);

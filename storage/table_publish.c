@@ -104,7 +104,7 @@ static bool describe(const struct work *w, const struct part *part, struct delta
     int column = delta_partition_column(w->def);
     bool null = true, ok = column < 0 || delta_partition_value(w->def, column, part, &text, &null, err);
     if (ok && !null)
-        file->partition = strbuf_take(&text);
+        delta_file_set_partition(file, strbuf_view(&text));
     strbuf_clear(&text);
     if (ok) {
         delta_stats_print(w->def, part, &text);

@@ -12,6 +12,7 @@ const pad = (id) => String(id).padEnd(8) + pads[id % 64].slice(8)
 const noWait = { wait_for_async_insert: 0 }
 const table = 'CREATE TABLE t (id UInt64, s String) ENGINE = MergeTree ORDER BY id'
 const patient = { async_insert_busy_timeout_max_ms: 60000, async_insert_use_adaptive_busy_timeout: 0 }
+const small = { ...patient, async_insert_max_data_size: 1000000 } // a batch that costs its syncs for little
 const resident = (d, name = 'VmHWM') => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(fs.readFileSync(`/proc/${d.child.pid}/status`, 'utf8'))[1]) * 1024
 const head = (length, query = 'INSERT INTO t FORMAT JSONEachRow') =>
   `POST /?${new URLSearchParams({ query })} HTTP/1.1\r\nHost: h\r\nContent-Length: ${length}\r\n\r\n`
@@ -22,7 +23,7 @@ const connect = (d) => new Promise((resolve) => {
 })
 
 // A disk that is slow where it can be, so that there is too much at all.
-let d = await Daemon.start({ args: ['--set', 'memory.max=128MiB'], env: faults ? { LD_PRELOAD: faults, FAULT_SYNC_MS: '200' } : {} })
+let d = await Daemon.start({ args: ['--set', 'memory.max=128MiB', '--set', 'spool.mode=off'], env: faults ? { LD_PRELOAD: faults, FAULT_SYNC_MS: '200' } : {} })
 await test(d, {
   'O-1, O-3: more than there is room for: what is taken is kept, the rest is told 503, why, and when to come back': async () => {
     await d.sql(table)
@@ -30,7 +31,7 @@ await test(d, {
     const refused = []
     d.agent.maxSockets = 64
     await parallel(64, Array.from({ length: 3000 }, (_, id) => async () => {
-      const a = await d.insert('t', JSON.stringify({ id, s: pad(id) }), { ...noWait, ...patient })
+      const a = await d.insert('t', JSON.stringify({ id, s: pad(id) }), { ...noWait, ...small })
       if (a.status === 200) return taken.push(id)
       equal(a.status, 503, a.text.slice(0, 200))
       check(['202', '241'].includes(a.headers['x-clickhouse-exception-code']), `the code: ${a.text.slice(0, 100)}`)
@@ -54,7 +55,7 @@ await test(d, {
     await d.sql('CREATE TABLE quiet (id UInt64) ENGINE = MergeTree ORDER BY id')
     let loud = true
     const noise = parallel(48, Array.from({ length: 48 }, (_, n) => async () => {
-      for (let i = 0; loud; i++) await d.insert('t', JSON.stringify({ id: 2000000 + n * 100000 + i, s: pad(n * 100000 + i) }), { ...noWait, ...patient })
+      for (let i = 0; loud; i++) await d.insert('t', JSON.stringify({ id: 2000000 + n * 100000 + i, s: pad(n * 100000 + i) }), { ...noWait, ...small })
     }))
     await until(async () => (await d.metric('sluice_http_throttled_total')) > 50, 'refusals', 60)
     for (let id = 0; id < 5; id++) equal((await d.insert('quiet', `{"id":${id}}`)).status, 200, `quiet insert ${id}`)

@@ -405,7 +405,6 @@ static void what_an_alter_cannot_do_has_the_engines_code(void **state)
         { "RESET SETTING max_bytes", ERR_OK },
         { "RESET SETTING nope", ERR_BAD_ARGUMENTS },
         { "CLEAR COLUMN s", ERR_NOT_IMPLEMENTED },
-        { "DROP INDEX i", ERR_NOT_IMPLEMENTED },
         { "DELETE WHERE 1", ERR_NOT_IMPLEMENTED },
     };
     struct fixture *f = *state;
