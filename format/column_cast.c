@@ -374,7 +374,7 @@ static enum err_code code_of(const struct cast *cast, enum err_code code, const 
     if (to->kind == TYPE_DECIMAL && code == ERR_ARGUMENT_OUT_OF_BOUND)
         return ERR_DECIMAL_OVERFLOW;
     if (type_is_float(to) && code == ERR_CANNOT_PARSE_NUMBER &&
-        (value->class != VALUE_TEXT || (cast->rules.by_name && value->s.len > 0)))
+        (value->class != VALUE_TEXT || (!cast->rules.of_expression && value->s.len > 0)))
         return ERR_CANNOT_PARSE_TEXT;
     return code;
 }
@@ -526,6 +526,8 @@ static bool cast_null(struct cast *cast, const struct column *src, struct column
         column_push_null(dst);
     else if (!cast->rules.nulls_as_zero && from->kind == TYPE_NOTHING)
         return text_fail(cast->r, ERR_CANNOT_CONVERT_TYPE, "Cannot convert NULL to a non-nullable type");
+    else if (from->kind == TYPE_NOTHING)
+        column_push_default(dst);
     else if (*done)
         column_push_zero(dst);
     return true;
