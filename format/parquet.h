@@ -91,7 +91,8 @@ struct parquet_stats {     /* of one column in one row group, or of one page; bo
 };
 struct parquet_row_group {
     uint64_t rows;
-    uint64_t bytes; /* compressed */
+    uint64_t bytes;         /* compressed */
+    uint64_t decoded_bytes; /* about what its columns take in memory; with a guess where the file does not tell */
 };
 struct parquet_file;
 
