@@ -352,8 +352,8 @@ static bool set_zone(struct sql_run *run, struct err *err)
             settings->session_timezone = result->settings[i].value;
     run->settings = settings;
     run->zone = timezone_find(settings->session_timezone);
-    return run->zone != NULL || err_set(err, ERR_BAD_ARGUMENTS, "Unknown session_timezone: " STR_FMT,
-                                        STR_ARG(settings->session_timezone));
+    return run->zone != NULL ||
+           err_set(err, ERR_BAD_ARGUMENTS, "Unknown session_timezone: " STR_FMT, STR_ARG(settings->session_timezone));
 }
 
 bool sql_run(const struct sql_session *session, struct str query, struct sql_result *result, struct err *err)
