@@ -250,11 +250,11 @@ bool bind_time_zone(struct binder *b, struct node *node)
 
 bool call_format_time(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     struct moment m;
     (void)node;
-    bool ok = take_apart(e, &args[0], &m) && moment_format(&m, args[1].s, &text, e->err);
-    (void)take_string(e, &text, out);
+    bool ok = take_apart(e, &args[0], &m) && moment_format(&m, args[1].s, text, e->err);
+    (void)take_string(e, text, out);
     return ok;
 }
 

@@ -371,7 +371,9 @@ static bool fill_expression(struct row_parser *p, size_t column)
     const struct rows_target *t = p->target;
     const struct default_expr *expr = t->schema->columns[column].default_expr;
     p->column = (int)column;
-    if (!default_eval(expr, t->wall_ns, t->rng, p->block, &p->block->columns[column], p->r.err))
+    if (p->defaults == NULL)
+        p->defaults = default_run_new(t->wall_ns, t->rng);
+    if (!default_eval(expr, p->defaults, p->block, &p->block->columns[column], p->r.err))
         return false;
     p->column = -1;
     p->report->used_volatile |= default_is_volatile(expr);
@@ -635,6 +637,7 @@ bool rows_parse(const struct row_format *format, struct str body, const struct r
         block_truncate(block, rows_before);
     if (format->end != NULL)
         format->end(&p);
+    default_run_free(p.defaults);
     text_reader_fini(&p.r);
     strbuf_fini(&p.key);
     if (target->memory == NULL)

@@ -74,7 +74,8 @@ struct row_parser {
     struct strbuf key;    /* put together: "prefix." and key of nested objects, or without its escapes */
     /* Values: columns that are read as expressions */
     uint8_t *as_expression;
-    void *own; /* RowBinary, Native, Parquet: their own state, until end() */
+    struct default_run *defaults; /* made when needed */
+    void *own;                    /* RowBinary, Native, Parquet: their own state, until end() */
 };
 
 struct row_format {
