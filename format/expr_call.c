@@ -36,9 +36,8 @@ static bool argument_node(const struct expr_argument *argument, struct arena *ar
     return true;
 }
 
-bool expr_call_bind(struct str function, const struct expr_argument *args, size_t count,
-                    const struct type *(*column)(void *context, struct str name), void *context, struct arena *arena,
-                    const struct expr_call **call, struct err *err)
+bool expr_call_bind(struct str function, const struct expr_argument *args, size_t count, expr_column_fn *column,
+                    void *context, struct arena *arena, const struct expr_call **call, struct err *err)
 {
     struct binder binder = { .arena = arena, .err = err, .column = column, .context = context };
     struct node *root = ARENA_NEW(arena, struct node);

@@ -25,11 +25,13 @@ struct expr_argument {
 };
 
 bool expr_call_knows(struct str function);
-/* column: the type of a column that a COLUMN or a lambda names, or NULL. Text has to stay as long as the call, which
+/* What a name of a COLUMN or in a lambda stands for: its type, or NULL, and its place in the block at evaluation. */
+typedef const struct type *expr_column_fn(void *context, struct str name, size_t *place);
+/* Text has to stay as long as the call, which
  * lives in arena. Errors: UNKNOWN_FUNCTION, UNKNOWN_IDENTIFIER, those of arguments that the function does not take. */
 must_use bool expr_call_bind(struct str function, const struct expr_argument *args, size_t count,
-                             const struct type *(*column)(void *context, struct str name), void *context,
-                             struct arena *arena, const struct expr_call **call, struct err *err);
+                             expr_column_fn *column, void *context, struct arena *arena, const struct expr_call **call,
+                             struct err *err);
 const struct type *expr_call_type(const struct expr_call *call);
 /* True where two evaluations may differ. */
 bool expr_call_is_volatile(const struct expr_call *call);

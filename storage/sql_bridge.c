@@ -61,20 +61,23 @@ static void add_argument(struct binding *b, struct sql_node *argument, struct st
 }
 
 /* binder's `column`: that of an argument, else one that a lambda names. */
-static const struct type *type_of_column(void *context, struct str name)
+static const struct type *type_of_column(void *context, struct str name, size_t *place)
 {
     struct binding *b = context;
     struct sql_node *node = ARENA_NEW(b->r->arena, struct sql_node);
     struct err ignored = { 0 };
     struct str rest = name, part;
     for (size_t i = 0; i < b->node->args_count; i++)
-        if (str_eq(b->names[i], name))
+        if (str_eq(b->names[i], name)) {
+            *place = i;
             return sql_type_written(b->r->run, b->node->args[i]->type);
+        }
     *node = (struct sql_node){ .kind = SQL_NAME, .offset = b->node->offset };
     while (node->parts_count < SQL_NAME_PARTS && str_cut(&rest, '.', &part))
         node->parts[node->parts_count++] = part;
     if (!sql_resolve_node(b->r, node, &ignored))
         return NULL;
+    *place = b->node->args_count;
     add_argument(b, node, name);
     return sql_type_written(b->r->run, node->type);
 }
