@@ -131,7 +131,7 @@ static bool cast_simply(const struct value *v, const struct type *type, struct v
 
 bool eval_cast_into(struct eval *e, const struct value *v, struct column *c)
 {
-    struct column_cast_rules rules = { .nulls_as_zero = e->nulls_as_zero };
+    struct column_cast_rules rules = { .nulls_as_zero = e->nulls_as_zero, .of_expression = true };
     if (v->class == VALUE_NULL) {
         if (!c->type->nullable)
             return err_set(e->err, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,

@@ -348,6 +348,24 @@ static bool append_enum(const struct pq_leaf *leaf, struct str text, struct colu
     return true;
 }
 
+/* Binary formats bring decimals of more digits than their type has: all that 32 bytes hold were written, so all are
+ * read. */
+static bool append_printed(struct str text, struct column *c, struct err *err)
+{
+    enum { DIGITS_MAX = 77 };
+    const struct type *type = c->type;
+    struct type wide = *type;
+    if (type->kind == TYPE_DECIMAL) {
+        wide.precision = DIGITS_MAX;
+        c->type = &wide;
+    }
+    bool ok = text_value_parse(text, TEXT_PLAIN, format_settings_default(), c, err);
+    c->type = type;
+    if (!ok)
+        err->code = ERR_CORRUPTED_DATA;
+    return ok;
+}
+
 static bool append_text(const struct pq_leaf *leaf, struct str text, struct column *c, struct err *err)
 {
     switch (leaf->convert) {
@@ -359,11 +377,7 @@ static bool append_text(const struct pq_leaf *leaf, struct str text, struct colu
         column_push_fixed(c, text.data);
         return true;
     default:
-        if (!text_value_parse(text, TEXT_PLAIN, format_settings_default(), c, err)) {
-            err->code = ERR_CORRUPTED_DATA;
-            return false;
-        }
-        return true;
+        return append_printed(text, c, err);
     }
 }
 
