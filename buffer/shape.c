@@ -82,7 +82,7 @@ static bool apply_settings(struct shape *shape, struct err *err)
     return true;
 }
 
-enum { KEY_NUMBERS = 8 }; /* at its end; the first are these flags */
+enum { KEY_NUMBERS = 11 }; /* at its end; the first are these flags */
 enum {
     KEY_ADAPTIVE = 1,
     KEY_DEDUPLICATE = 2,
@@ -122,7 +122,10 @@ static void print_key(const struct shape *shape, struct strbuf *key)
                                             shape->limits.wait_ns_max,
                                             shape->storing.partitions_max,
                                             shape->storing.parts_to_delay,
-                                            shape->storing.parts_to_throw };
+                                            shape->storing.parts_to_throw,
+                                            shape->storing.block_rows,
+                                            shape->storing.join_rows,
+                                            shape->storing.join_bytes };
     for (size_t i = 0; i < KEY_NUMBERS; i++)
         varint_add(key, numbers[i]);
 }
@@ -159,7 +162,10 @@ static bool parse_numbers(struct str *key, struct shape_spec *spec)
                                             .partitions_given = (flags & KEY_PARTITIONS_GIVEN) != 0,
                                             .partitions_max = numbers[5],
                                             .parts_to_delay = numbers[6],
-                                            .parts_to_throw = numbers[7] };
+                                            .parts_to_throw = numbers[7],
+                                            .block_rows = numbers[8],
+                                            .join_rows = numbers[9],
+                                            .join_bytes = numbers[10] };
     return true;
 }
 

@@ -29,6 +29,8 @@ struct shape_storing {
     bool partitions_given;                   /* partitions_max counts */
     uint64_t partitions_max;                 /* max_partitions_per_insert_block; 0: no limit */
     uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
+    uint64_t block_rows;                     /* max_insert_block_size; 0: one block, whatever its size */
+    uint64_t join_rows, join_bytes;          /* min_insert_block_size_rows, _bytes; 0: no such size */
 };
 struct shape {
     struct str key; /* canonical bytes; equal keys = equal shapes; shape_parse makes a shape of them */

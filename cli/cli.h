@@ -16,9 +16,10 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct cli {
-    const char *url;             /* --url, SLUICE_URL; default http://127.0.0.1:8124 */
+    const char *url;             /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
     const char *admin_url;       /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
     const char *user, *password; /* --user, SLUICE_USER; SLUICE_PASSWORD */
+    const char *ca_file;         /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
     const char *database;        /* --database */
     const char *editor;          /* EDITOR; default vi */
     const char *temp_dir;        /* TMPDIR; default /tmp */
@@ -80,8 +81,8 @@ void cli_add_text(struct strbuf *sql, struct str text);
 /* "table" or "db.table" as a condition on the columns database and table. */
 void cli_add_table_condition(struct cli *cli, struct strbuf *sql, struct str table);
 
-/* The sum of the samples of one family on a metrics page. */
-double cli_sum_metric(struct str page, const char *name);
+/* The sum of the samples of one family on a metrics page; label: only of those that have it (NAME="VALUE"), or NULL. */
+double cli_sum_metric(struct str page, const char *name, const char *label);
 
 /* ---- printing ---- */
 /* A statement that answers rows: its answer as JSON, with "meta" and "data". NULL: the error has been printed. */

@@ -150,26 +150,39 @@ static void explain(CURL *curl, const struct call *call, CURLcode code, struct r
                  request_bytes > 0 ? "it is not known whether that was done" : "is sluiced running there?");
 }
 
+/* base and the call's path as URL; unix:PATH instead of http://HOST:PORT is a socket. */
+static void set_url(CURL *curl, const struct call *call)
+{
+    struct str base = str_of(call->base);
+    if (str_starts(base, STR("unix:"))) {
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, call->base + STR("unix:").len);
+        base = STR("http://localhost");
+    }
+    while (str_ends(base, STR("/")))
+        base.len--;
+    struct strbuf url = { 0 };
+    strbuf_add(&url, base);
+    strbuf_add_text(&url, call->path);
+    if (call->parameters != NULL && call->parameters[0] != '\0')
+        strbuf_addf(&url, "?%s", call->parameters);
+    curl_easy_setopt(curl, CURLOPT_URL, strbuf_cstr(&url)); /* copies it */
+    strbuf_fini(&url);
+}
+
 void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
 {
     *reply = (struct reply){ 0 };
     reply->body.limit = REPLY_BYTES_MAX;
     CURL *curl = curl_easy_init();
     must(curl != NULL);
-    struct strbuf url = { 0 };
-    struct str base = str_of(call->base);
-    while (str_ends(base, STR("/")))
-        base.len--;
-    strbuf_add(&url, base);
-    strbuf_add_text(&url, call->path);
-    if (call->parameters != NULL && call->parameters[0] != '\0')
-        strbuf_addf(&url, "?%s", call->parameters);
+    set_url(curl, call);
     struct curl_slist *headers = request_headers(cli, call);
-    curl_easy_setopt(curl, CURLOPT_URL, strbuf_cstr(&url));
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    if (cli->ca_file != NULL)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, cli->ca_file);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 5L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, call->timeout_s != 0 ? call->timeout_s : 300L);
@@ -184,7 +197,6 @@ void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
     else
         explain(curl, call, code, reply);
     curl_slist_free_all(headers);
-    strbuf_fini(&url);
     curl_easy_cleanup(curl);
 }
 

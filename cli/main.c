@@ -10,7 +10,7 @@
 #include "cli/cli.h"
 
 const struct verb cli_verbs[] = {
-    { "insert", "TABLE [FILE] [--format F] [--ack stored|buffered] [--token T]",
+    { "insert", "TABLE [FILE] [--format F] [--ack stored|spooled|buffered] [--token T]",
       "Insert a file, or standard input; without --format, .csv, .tsv and .parquet are\n"
       "      what they say, and all else is JSONEachRow",
       "sluice insert events --format JSONEachRow rows.ndjson", verb_insert },
@@ -195,7 +195,8 @@ static void print_help(const char *word)
         if (verb_has(&cli_verbs[i], word))
             printf("  %s%s%s\n      %s\n", cli_verbs[i].name, cli_verbs[i].usage[0] != '\0' ? " " : "",
                    cli_verbs[i].usage, cli_verbs[i].help);
-    puts("\nEnvironment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD.\n"
+    puts("\nURL: http://HOST:PORT, https://HOST:PORT, or unix:PATH.\n"
+         "Environment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD, SSL_CERT_FILE (CAs for https).\n"
          "Exit status: 0 done, 1 failed or refused, 2 bad command line.");
 }
 
@@ -247,6 +248,7 @@ static bool take_common(struct cli *cli)
     cli->admin_url = choose(cli_take_option(cli, "--admin-url", &bad), "SLUICE_ADMIN_URL", "http://127.0.0.1:8125");
     cli->user = choose(cli_take_option(cli, "--user", &bad), "SLUICE_USER", NULL);
     cli->password = choose(NULL, "SLUICE_PASSWORD", NULL);
+    cli->ca_file = choose(NULL, "SSL_CERT_FILE", NULL);
     cli->database = cli_take_option(cli, "--database", &bad);
     cli->editor = choose(NULL, "EDITOR", "vi");
     cli->temp_dir = choose(NULL, "TMPDIR", "/tmp");

@@ -184,13 +184,14 @@ int verb_parts(struct cli *cli)
     return status;
 }
 
-double cli_sum_metric(struct str page, const char *name)
+double cli_sum_metric(struct str page, const char *name, const char *label)
 {
     double sum = 0;
     struct str line, wanted = str_of(name);
     while (str_cut(&page, '\n', &line)) {
         if (!str_starts(line, wanted) || line.len == wanted.len ||
-            (line.data[wanted.len] != '{' && line.data[wanted.len] != ' '))
+            (line.data[wanted.len] != '{' && line.data[wanted.len] != ' ') ||
+            (label != NULL && str_find(line, str_of(label)) == STR_NONE))
             continue;
         size_t at = line.len;
         while (at > 0 && line.data[at - 1] != ' ')
@@ -211,19 +212,19 @@ static json_t *figure(double value)
 int verb_status(struct cli *cli)
 {
     static const struct {
-        const char *key, *metric;
+        const char *key, *metric, *label;
     } figures[] = {
-        { "buffered_inserts", "sluice_buffer_inserts" },
-        { "buffered_bytes", "sluice_buffer_bytes" },
-        { "inserts_acknowledged", "sluice_inserts_total" },
-        { "rows_written", "sluice_rows_written_total" },
-        { "flushes", "sluice_flushes_total" },
-        { "parts", "sluice_parts" },
-        { "merges_running", "sluice_merges_running" },
-        { "dead_letters", "sluice_inserts_dead_letters" },
-        { "connections", "sluice_http_connections" },
-        { "resident_bytes", "process_resident_memory_bytes" },
-        { "cpu_seconds", "process_cpu_seconds_total" },
+        { "buffered_inserts", "sluice_buffer_inserts", NULL },
+        { "buffered_bytes", "sluice_buffer_bytes", NULL },
+        { "inserts_acknowledged", "sluice_inserts_total", NULL },
+        { "rows_written", "sluice_rows_written_total", NULL },
+        { "flushes", "sluice_flushes_total", NULL },
+        { "parts", "sluice_parts", "state=\"active\"" },
+        { "merges_running", "sluice_merges_running", NULL },
+        { "dead_letters", "sluice_inserts_dead_letters", NULL },
+        { "connections", "sluice_http_connections", NULL },
+        { "resident_bytes", "process_resident_memory_bytes", NULL },
+        { "cpu_seconds", "process_cpu_seconds_total", NULL },
     };
     if (!cli_arguments_ok(cli, 0, 0))
         return EXIT_USAGE;
@@ -248,8 +249,10 @@ int verb_status(struct cli *cli)
     json_t *out = json_pack("{s:b}", "ready", is_ready);
     if (!is_ready)
         json_object_set_new(out, "reason", json_stringn(reason.data, reason.len));
-    for (size_t i = 0; i < ARRAY_COUNT(figures); i++)
-        json_object_set_new(out, figures[i].key, figure(cli_sum_metric(strbuf_view(&page.body), figures[i].metric)));
+    for (size_t i = 0; i < ARRAY_COUNT(figures); i++) {
+        double sum = cli_sum_metric(strbuf_view(&page.body), figures[i].metric, figures[i].label);
+        json_object_set_new(out, figures[i].key, figure(sum));
+    }
     if (cli->json) {
         json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
         putchar('\n');

@@ -81,7 +81,7 @@ static bool take_sample(struct cli *cli, struct sample *sample)
     sample->at_s = (double)clock_mono_ns(clock_real()) / (double)NS_PER_S;
     bool ok = page.status == 200;
     for (size_t i = 0; ok && i < ARRAY_COUNT(top_lines); i++)
-        sample->values[i] = cli_sum_metric(strbuf_view(&page.body), top_lines[i].metric);
+        sample->values[i] = cli_sum_metric(strbuf_view(&page.body), top_lines[i].metric, NULL);
     if (page.status == 0)
         cli_fail("%s", page.error);
     else if (!ok)

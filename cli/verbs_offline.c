@@ -78,7 +78,8 @@ static int print_totals(struct cli *cli, struct findings *findings, const struct
         putchar('\n');
         json_decref(out);
     } else {
-        printf("%s: %llu tables, %llu parts, %llu detached, %llu rows, %llu dead letters, %llu bytes read",
+        printf("%s: %llu tables, %llu parts with merged ones, %llu detached, %llu rows in all, %llu dead letters, %llu "
+               "bytes read",
                ok ? "sound" : "damaged", (unsigned long long)totals->tables, (unsigned long long)totals->parts,
                (unsigned long long)totals->detached, (unsigned long long)totals->rows, (unsigned long long)letters,
                (unsigned long long)totals->bytes);

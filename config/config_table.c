@@ -362,13 +362,13 @@ void config_default_file(struct strbuf *out)
         strbuf_addf(out, "\n# %s%s\n#%s: %s\n", row->help, row->reloadable ? "" : " Needs a restart.", row->name,
                     row->default_text[0] ? row->default_text : "\"\"");
     }
-    strbuf_add_text(
-        out, "\n# Without users there is one, `default`, with an empty password, and only loopback addresses may be\n"
-             "# listened on. A password is sha256:HEX of a long random token (printf %s \"$TOKEN\" | sha256sum).\n"
-             "#users:\n"
-             "#  agent:\n"
-             "#    password: \"sha256:...\"\n"
-             "#    grants: [insert]\n"
-             "#    tables: [\"metrics.*\"]\n"
-             "#    settings: [\"sluice_ack=spooled\"] # where a request says nothing else\n");
+    strbuf_add_text(out,
+                    "\n# Without users there is one, `default`, with an empty password, and only this machine is\n"
+                    "# answered. A password is sha256:HEX of a long random token (printf %s \"$TOKEN\" | sha256sum).\n"
+                    "#users:\n"
+                    "#  agent:\n"
+                    "#    password: \"sha256:...\"\n"
+                    "#    grants: [insert]\n"
+                    "#    tables: [\"metrics.*\"]\n"
+                    "#    settings: [\"sluice_ack=spooled\"] # where a request says nothing else\n");
 }

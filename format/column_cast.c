@@ -210,7 +210,8 @@ static bool is_compound(const struct type *type)
 static bool refuse(struct cast *cast, const struct type *from, const struct type *to)
 {
     bool by_function = !is_compound(to) && to->kind != TYPE_DECIMAL && to->kind != TYPE_DATETIME64 &&
-                       to->enums_count == 0 && to->kind != TYPE_NOTHING && !cast->rules.by_name;
+                       to->kind != TYPE_TIME64 && to->enums_count == 0 && to->kind != TYPE_NOTHING &&
+                       !cast->rules.by_name;
     return text_fail(cast->r, is_compound(from) && by_function ? ERR_ILLEGAL_TYPE_OF_ARGUMENT : ERR_TYPE_MISMATCH,
                      "Cannot convert " STR_FMT " to " STR_FMT, STR_ARG(str_sub(from->text, 0, 64)),
                      STR_ARG(str_sub(to->text, 0, 64)));
@@ -367,11 +368,13 @@ static enum err_code no_conversion(const struct type *from, const struct type *t
 }
 
 /* Codes of texts that are no such value, as CAST has them. */
-static enum err_code code_of(enum err_code code, const struct value *value, const struct type *to)
+static enum err_code code_of(const struct cast *cast, enum err_code code, const struct value *value,
+                             const struct type *to)
 {
     if (to->kind == TYPE_DECIMAL && code == ERR_ARGUMENT_OUT_OF_BOUND)
         return ERR_DECIMAL_OVERFLOW;
-    if (type_is_float(to) && code == ERR_CANNOT_PARSE_NUMBER && (value->class != VALUE_TEXT || value->s.len > 0))
+    if (type_is_float(to) && code == ERR_CANNOT_PARSE_NUMBER &&
+        (value->class != VALUE_TEXT || (!cast->rules.of_expression && value->s.len > 0)))
         return ERR_CANNOT_PARSE_TEXT;
     return code;
 }
@@ -408,7 +411,7 @@ static bool cast_by_value(struct cast *cast, const struct column *src, size_t ro
     struct value value = value_of(cast, src, row, dst->type);
     ok = value_convert(cast->r, &value, dst);
     if (!ok)
-        cast->r->err->code = code_of(cast->r->err->code, &value, dst->type);
+        cast->r->err->code = code_of(cast, cast->r->err->code, &value, dst->type);
     if (arena_bytes(cast->arena) > ARENA_BYTES_MAX)
         arena_reset(cast->arena);
     return ok;
@@ -507,6 +510,13 @@ static bool lists_match(const struct type *from, const struct type *to)
     return here == (is_spread(to, from) ? to->children[0] : to)->children_count;
 }
 
+/* [], which may be an array of anything, or a map. */
+static bool is_empty_list(const struct column *src, size_t row)
+{
+    return src->type->kind == TYPE_ARRAY && src->type->children[0]->kind == TYPE_NOTHING &&
+           column_start(src, row) == src->offsets[row];
+}
+
 /* A NULL for a plain column is the zero of what it is, converted. *done: nothing is left to convert. */
 static bool cast_null(struct cast *cast, const struct column *src, struct column *dst, bool *done)
 {
@@ -516,11 +526,24 @@ static bool cast_null(struct cast *cast, const struct column *src, struct column
         column_push_null(dst);
     else if (!cast->rules.nulls_as_zero && from->kind == TYPE_NOTHING)
         return text_fail(cast->r, ERR_CANNOT_CONVERT_TYPE, "Cannot convert NULL to a non-nullable type");
-    else if (!cast->rules.nulls_as_zero && from->nullable)
-        return text_fail(cast->r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
-                         "Cannot convert NULL value to non-Nullable type");
+    else if (from->kind == TYPE_NOTHING)
+        column_push_default(dst);
     else if (*done)
         column_push_zero(dst);
+    return true;
+}
+
+/* NULLs that have no place are told before anything else that does not convert. */
+static bool check_nulls(struct cast *cast, const struct column *src, size_t from, size_t count,
+                        const struct column *dst)
+{
+    if (cast->rules.nulls_as_zero || dst->type->nullable || is_compound(dst->type) || !src->type->nullable ||
+        src->type->kind == TYPE_NOTHING)
+        return true;
+    for (size_t row = from; row < from + count; row++)
+        if (column_is_null(src, row))
+            return text_fail(cast->r, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
+                             "Cannot convert NULL value to non-Nullable type");
     return true;
 }
 
@@ -593,6 +616,10 @@ static bool cast_cell(struct cast *cast, const struct column *src, size_t row, s
     }
     if (from->kind == TYPE_TUPLE && to->kind == TYPE_TUPLE)
         return cast_tuple(cast, src, row, dst);
+    if (to->kind == TYPE_MAP && is_empty_list(src, row)) {
+        column_push_row_end(dst);
+        return true;
+    }
     if (lists_match(from, to))
         return cast_list(cast, src, row, dst);
     bool as_it_is = from->kind == to->kind && from->kind != TYPE_DECIMAL && !is_compound(from);
@@ -612,6 +639,8 @@ static bool cast_rows(struct cast *cast, const struct column *src, size_t from, 
         column_append(dst, src, from, count);
         return true;
     }
+    if (!check_nulls(cast, src, from, count, dst))
+        return false;
     for (size_t row = from; row < from + count; row++)
         if (!cast_cell(cast, src, row, dst))
             return false;

@@ -13,6 +13,7 @@ bool column_cast_is_copy(const struct type *from, const struct type *to);
 
 struct column_cast_rules {
     bool nulls_as_zero; /* a NULL for a plain column is converted as the zero of its own type */
+    bool of_expression; /* a text that is no float has the code of its reader */
     /* As Parquet is read: elements of tuples are matched by name, those that are missing are zero, others are left out;
      * arrays, maps and tuples become nothing else; fixed bytes are taken for what is as wide. Otherwise tuples go by
      * name where both have the same, else by place, and the number of elements must be the same. */

@@ -13,7 +13,24 @@ struct default_expr {
     struct node *root;
     const struct type *type; /* of the column */
     bool is_volatile, names_columns;
+    bool is_once;                /* volatile, but the same in each row of an insert */
+    const struct node **columns; /* that it names, once it is bound to them */
+    size_t columns_count;
     const struct column *constant; /* one row, in the arena; NULL where there are columns, or it differs each time */
+};
+
+/* The one row of an expression that is the same in each. They form a ring: the next to be asked for is most often the
+ * one after the last. */
+struct once {
+    struct once *next;
+    const struct default_expr *expr;
+    struct column column;
+};
+
+struct default_run {
+    struct text_reader reader;
+    struct eval eval;
+    struct once *last; /* that was asked for; NULL: there are none */
 };
 
 static bool is_column(const struct node *node)
@@ -24,19 +41,93 @@ static bool is_column(const struct node *node)
 /* ---- evaluation ---- */
 
 /* With default settings: a column's expression means the same to every session. */
-static bool evaluate(const struct default_expr *expr, int64_t wall_ns, struct rng *rng, const struct block *block,
+struct default_run *default_run_new(int64_t wall_ns, struct rng *rng)
+{
+    struct default_run *run = NEW(struct default_run);
+    run->reader =
+        (struct text_reader){ .settings = format_settings_default(), .wall_ns = wall_ns, .session = timezone_utc() };
+    run->eval = (struct eval){ .reader = &run->reader, .wall_ns = wall_ns, .rng = rng };
+    return run;
+}
+
+static void free_ring(struct once *last)
+{
+    struct once *once = last == NULL ? NULL : last->next;
+    if (last != NULL)
+        last->next = NULL;
+    while (once != NULL) {
+        struct once *next = once->next;
+        column_fini(&once->column);
+        free(once);
+        once = next;
+    }
+}
+
+void default_run_free(struct default_run *run)
+{
+    if (run == NULL)
+        return;
+    free_ring(run->last);
+    eval_fini(&run->eval);
+    text_reader_fini(&run->reader);
+    free(run);
+}
+
+static bool evaluate(const struct default_expr *expr, struct default_run *run, const struct block *block,
                      struct column *column, struct err *err)
 {
-    struct text_reader reader = {
-        .settings = format_settings_default(), .wall_ns = wall_ns, .session = timezone_utc(), .err = err
-    };
-    struct eval eval = {
-        .reader = &reader, .wall_ns = wall_ns, .rng = rng, .block = block, .row = column->rows, .err = err
-    };
-    bool ok = eval_into(&eval, expr->root, column);
-    eval_fini(&eval);
-    text_reader_fini(&reader);
+    size_t before = column->rows;
+    run->reader.err = run->eval.err = err;
+    run->reader.depth = 0;
+    run->reader.zone_type = NULL; /* the types of values on their way may be gone */
+    run->eval.block = block;
+    run->eval.row = before;
+    bool ok = eval_into(&run->eval, expr->root, column);
+    if (!ok)
+        column_truncate(column, before);
+    eval_reset(&run->eval);
     return ok;
+}
+
+static struct once *find_once(struct default_run *run, const struct default_expr *expr)
+{
+    struct once *once = run->last;
+    if (once == NULL)
+        return NULL;
+    do {
+        once = once->next;
+        if (once->expr == expr)
+            return once;
+    } while (once != run->last);
+    return NULL;
+}
+
+/* NULL: it fails. */
+static struct once *make_once(struct default_run *run, const struct default_expr *expr, struct err *err)
+{
+    struct once *once = NEW(struct once);
+    once->expr = expr;
+    column_init(&once->column, expr->type);
+    if (!evaluate(expr, run, NULL, &once->column, err)) {
+        column_fini(&once->column);
+        free(once);
+        return NULL;
+    }
+    once->next = run->last == NULL ? once : run->last->next;
+    if (run->last != NULL)
+        run->last->next = once;
+    return once;
+}
+
+static bool append_once(const struct default_expr *expr, struct default_run *run, struct column *column,
+                        struct err *err)
+{
+    struct once *once = find_once(run, expr);
+    if (once == NULL && (once = make_once(run, expr, err)) == NULL)
+        return false;
+    run->last = once;
+    column_append(column, &once->column, 0, 1);
+    return true;
 }
 
 static void *to_arena(struct arena *arena, const void *bytes, size_t len)
@@ -67,15 +158,17 @@ static void freeze(const struct column *c, struct arena *arena, struct column *o
 
 static bool make_constant(struct default_expr *expr, struct arena *arena, struct err *err)
 {
+    struct default_run *run = default_run_new(0, NULL);
     struct column made;
     column_init(&made, expr->type);
-    bool ok = evaluate(expr, 0, NULL, NULL, &made, err);
+    bool ok = evaluate(expr, run, NULL, &made, err);
     if (ok) {
         struct column *constant = ARENA_NEW(arena, struct column);
         freeze(&made, arena, constant);
         expr->constant = constant;
     }
     column_fini(&made);
+    default_run_free(run);
     return ok;
 }
 
@@ -137,6 +230,7 @@ bool default_parse(struct str text, const struct type *type, struct arena *arena
     expr->type = type_given(expr->root, type, arena);
     expr->is_volatile = expr_any(expr->root, expr_is_volatile);
     expr->names_columns = expr_any(expr->root, is_column);
+    expr->is_once = expr->is_volatile && !expr->names_columns && !expr_any(expr->root, expr_is_each_row);
     ok = expr->names_columns || (bind(expr, &binder) && (expr->is_volatile || make_constant(expr, arena, err)));
     *out = expr;
 done:
@@ -192,13 +286,31 @@ static bool check_node(struct check *check, const struct node *node)
     return true;
 }
 
-static const struct type *type_of_column(void *context, struct str name)
+static const struct type *type_of_column(void *context, struct str name, size_t *place)
 {
     const struct check *check = (const struct check *)context;
     for (size_t i = 0; i < check->count; i++)
-        if (str_eq(check->columns[i].name, name))
+        if (str_eq(check->columns[i].name, name)) {
+            *place = i;
             return check->columns[i].type;
+        }
     return NULL;
+}
+
+static size_t count_columns(const struct node *node)
+{
+    size_t count = is_column(node);
+    for (size_t i = 0; i < node->args_count; i++)
+        count += count_columns(node->args[i]);
+    return count;
+}
+
+static void list_columns(struct default_expr *expr, const struct node *node)
+{
+    if (is_column(node))
+        expr->columns[expr->columns_count++] = node;
+    for (size_t i = 0; i < node->args_count; i++)
+        list_columns(expr, node->args[i]);
 }
 
 /* The columns it names have their types by now. */
@@ -209,6 +321,9 @@ static bool bind_column(struct check *check, struct schema_column *c)
     *expr = *c->default_expr;
     if (!bind(expr, &binder))
         return false;
+    expr->columns = ARENA_ARRAY(check->arena, const struct node *, count_columns(expr->root));
+    expr->columns_count = 0;
+    list_columns(expr, expr->root);
     c->default_expr = expr;
     if (c->type == NULL)
         c->type = expr->type;
@@ -252,42 +367,50 @@ bool default_names(const struct default_expr *expr, struct str column)
     return node_names(expr->root, column);
 }
 
-bool default_fill(const struct schema_column *columns, size_t column, int64_t wall_ns, struct rng *rng,
-                  struct block *block, struct err *err)
+static bool fill(const struct schema_column *columns, size_t column, struct default_run *run, struct block *block,
+                 struct err *err)
 {
     const struct default_expr *expr = columns[column].default_expr;
     struct column *c = &block->columns[column];
     for (size_t i = 0; expr != NULL && i < block->columns_count; i++)
         if (i != column && block->columns[i].rows < block->rows && default_names(expr, columns[i].name) &&
-            !default_fill(columns, i, wall_ns, rng, block, err))
+            !fill(columns, i, run, block, err))
             return false;
     while (c->rows < block->rows) {
         if (expr == NULL)
             column_push_default(c);
-        else if (!default_eval(expr, wall_ns, rng, block, c, err))
+        else if (!default_eval(expr, run, block, c, err))
             return false;
     }
     return true;
+}
+
+bool default_fill(const struct schema_column *columns, size_t column, int64_t wall_ns, struct rng *rng,
+                  struct block *block, struct err *err)
+{
+    struct default_run *run = default_run_new(wall_ns, rng);
+    bool ok = fill(columns, column, run, block, err);
+    default_run_free(run);
+    return ok;
 }
 
 bool default_is_ready(const struct default_expr *expr, const struct block *block, size_t row)
 {
-    for (size_t i = 0; expr->names_columns && i < block->columns_count; i++)
-        if (block->columns[i].rows <= row && default_names(expr, block->names[i]))
+    for (size_t i = 0; i < expr->columns_count; i++) {
+        const struct column *column = eval_column(block, expr->columns[i]);
+        if (column != NULL && column->rows <= row)
             return false;
+    }
     return true;
 }
 
-bool default_eval(const struct default_expr *expr, int64_t wall_ns, struct rng *rng, const struct block *block,
+bool default_eval(const struct default_expr *expr, struct default_run *run, const struct block *block,
                   struct column *column, struct err *err)
 {
-    size_t before = column->rows;
-    if (expr->constant != NULL && type_eq(expr->type, column->type)) {
-        column_append(column, expr->constant, 0, 1);
-        return true;
-    }
-    bool ok = evaluate(expr, wall_ns, rng, block, column, err);
-    if (!ok)
-        column_truncate(column, before);
-    return ok;
+    if ((expr->constant == NULL && !expr->is_once) || !type_eq(expr->type, column->type))
+        return evaluate(expr, run, block, column, err);
+    if (expr->constant == NULL)
+        return append_once(expr, run, column, err);
+    column_append(column, expr->constant, 0, 1);
+    return true;
 }

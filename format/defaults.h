@@ -15,6 +15,7 @@
 #include "format/type.h"
 
 struct default_expr;
+struct default_run;
 struct lexer;
 struct schema_column;
 
@@ -37,6 +38,10 @@ bool default_is_volatile(const struct default_expr *expr);
  * Nullable of the given one where the expression is NULL. NULL where none was given, the expression names columns and
  * is not bound. */
 const struct type *default_type(const struct default_expr *expr);
+/* The evaluations of one insert: its time and chance, and memory that they use one after the other. What is the same in
+ * each of its rows (now()) is computed once. One thread at a time; rng is borrowed. */
+struct default_run *default_run_new(int64_t wall_ns, struct rng *rng);
+void default_run_free(struct default_run *run); /* NULL is fine */
 /* Are the columns that the expression names filled at this row? Those that are not have expressions of their own, to be
  * evaluated first; defaults_bind() has made sure that this ends. */
 bool default_is_ready(const struct default_expr *expr, const struct block *block, size_t row);
@@ -45,9 +50,9 @@ bool default_names(const struct default_expr *expr, struct str column); /* does 
  * first. On failure the column has the rows up to there. Errors: those of default_eval. */
 must_use bool default_fill(const struct schema_column *columns, size_t column, int64_t wall_ns, struct rng *rng,
                            struct block *block, struct err *err);
-/* Appends one value to column, or leaves it as it was. wall_ns is the time of the insert; block is the row so far
+/* Appends one value to column, or leaves it as it was. The expression outlives the run. block is the row so far
  * (columns already filled for the row at index column->rows), for expressions that name other columns. Errors: of
  * casts, ILLEGAL_DIVISION, ILLEGAL_TYPE_OF_ARGUMENT, CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN. */
-must_use bool default_eval(const struct default_expr *expr, int64_t wall_ns, struct rng *rng, const struct block *block,
+must_use bool default_eval(const struct default_expr *expr, struct default_run *run, const struct block *block,
                            struct column *column, struct err *err);
 #endif

@@ -249,11 +249,12 @@ static bool bind_argument(struct binder *b, struct node *node)
 /* t.x: a column of that name, or an element of the column t. */
 static bool bind_column(struct binder *b, struct node *node)
 {
-    node->type = b->column == NULL ? NULL : b->column(b->context, node->text);
+    node->type = b->column == NULL ? NULL : b->column(b->context, node->text, &node->slot);
     if (node->type != NULL)
         return true;
     ptrdiff_t dot = str_find_char(node->text, '.');
-    if (dot > 0 && b->column != NULL && b->column(b->context, str_sub(node->text, 0, (size_t)dot)) != NULL) {
+    size_t place;
+    if (dot > 0 && b->column != NULL && b->column(b->context, str_sub(node->text, 0, (size_t)dot), &place) != NULL) {
         struct node *tuple = ARENA_NEW(b->arena, struct node), *element = ARENA_NEW(b->arena, struct node);
         *tuple = (struct node){ .kind = NODE_COLUMN, .text = str_sub(node->text, 0, (size_t)dot) };
         *element = (struct node){ .kind = NODE_LITERAL, .literal = value_str(str_from(node->text, (size_t)dot + 1)) };
@@ -394,4 +395,9 @@ bool expr_any(const struct node *node, bool (*is)(const struct node *node))
 bool expr_is_volatile(const struct node *node)
 {
     return node->kind == NODE_CALL && node->function != NULL && (node->function->flags & VOLATILE) != 0;
+}
+
+bool expr_is_each_row(const struct node *node)
+{
+    return node->kind == NODE_CALL && node->function != NULL && (node->function->flags & EACH_ROW) != 0;
 }

@@ -11,6 +11,7 @@
 
 /* An expression may do so much for one row: calls of functions, bytes of what they give. */
 enum { STEPS_MAX = 10000000, SCRATCH_BYTES_MAX = 256 << 20, LIST_BYTES_MAX = 64 << 20 };
+enum { TEXT_KEPT_MAX = 64 << 10 };
 
 /* ---- memory ---- */
 
@@ -35,11 +36,28 @@ struct column *eval_temp(struct eval *e, const struct type *type)
     return &temp->column;
 }
 
-void eval_fini(struct eval *e)
+static void free_temps(struct eval *e)
 {
     for (struct temp_column *temp = e->temps; temp != NULL; temp = temp->next)
         column_fini(&temp->column);
     e->temps = NULL;
+}
+
+void eval_reset(struct eval *e)
+{
+    free_temps(e);
+    if (e->scratch != NULL)
+        arena_reset(e->scratch);
+    if (e->text.cap > TEXT_KEPT_MAX)
+        strbuf_fini(&e->text);
+    e->slots = NULL;
+    e->steps = 0;
+}
+
+void eval_fini(struct eval *e)
+{
+    free_temps(e);
+    strbuf_fini(&e->text);
     arena_free(e->scratch);
     e->scratch = NULL;
 }
@@ -58,10 +76,15 @@ bool eval_room(struct eval *e, const struct column *list)
     return true;
 }
 
-bool take_string(struct eval *e, struct strbuf *text, struct value *out)
+struct strbuf *eval_text(struct eval *e)
+{
+    strbuf_clear(&e->text);
+    return &e->text;
+}
+
+bool take_string(struct eval *e, const struct strbuf *text, struct value *out)
 {
     *out = value_str(arena_dup(eval_scratch(e), strbuf_view(text)));
-    strbuf_fini(text);
     return true;
 }
 
@@ -108,7 +131,7 @@ static bool cast_simply(const struct value *v, const struct type *type, struct v
 
 bool eval_cast_into(struct eval *e, const struct value *v, struct column *c)
 {
-    struct column_cast_rules rules = { .nulls_as_zero = e->nulls_as_zero };
+    struct column_cast_rules rules = { .nulls_as_zero = e->nulls_as_zero, .of_expression = true };
     if (v->class == VALUE_NULL) {
         if (!c->type->nullable)
             return err_set(e->err, ERR_CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN,
@@ -149,6 +172,11 @@ bool eval_cast(struct eval *e, const struct value *v, const struct type *type, s
     }
     if (cast_simply(v, type, out))
         return true;
+    if (v->class != VALUE_CELL && is_small_int(v->type) && type->kind == TYPE_STRING) {
+        struct strbuf *text = eval_text(e);
+        value_print(v, e->reader, text);
+        return take_string(e, text, out);
+    }
     struct column *c = eval_temp(e, type);
     if (!eval_cast_into(e, v, c))
         return false;
@@ -200,18 +228,29 @@ bool eval_order(struct eval *e, const struct value *a, const struct value *b, in
 
 /* ---- nodes ---- */
 
+const struct column *eval_column(const struct block *block, const struct node *node)
+{
+    if (block == NULL)
+        return NULL;
+    if (node->slot < block->columns_count && str_eq(block->names[node->slot], node->text))
+        return &block->columns[node->slot];
+    for (size_t i = 0; i < block->columns_count; i++)
+        if (str_eq(block->names[i], node->text))
+            return &block->columns[i];
+    return NULL;
+}
+
 static bool load_column(struct eval *e, const struct node *node, struct value *out)
 {
-    for (size_t i = 0; e->block != NULL && i < e->block->columns_count; i++) {
-        if (!str_eq(e->block->names[i], node->text))
-            continue;
-        if (e->block->columns[i].rows <= e->row)
-            return err_set(e->err, ERR_NOT_IMPLEMENTED, "column " STR_FMT " is not computed yet when it is needed",
-                           STR_ARG(node->text));
-        struct value v = value_load(&e->block->columns[i], e->row);
-        return eval_cast(e, &v, node->type, out); /* parts from before an ALTER */
-    }
-    return err_set(e->err, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`", STR_ARG(node->text));
+    const struct column *column = eval_column(e->block, node);
+    if (column == NULL)
+        return err_set(e->err, ERR_UNKNOWN_IDENTIFIER, "Unknown expression identifier `" STR_FMT "`",
+                       STR_ARG(node->text));
+    if (column->rows <= e->row)
+        return err_set(e->err, ERR_NOT_IMPLEMENTED, "column " STR_FMT " is not computed yet when it is needed",
+                       STR_ARG(node->text));
+    struct value v = value_load(column, e->row);
+    return eval_cast(e, &v, node->type, out); /* parts from before an ALTER */
 }
 
 bool eval_arg(struct eval *e, const struct node *node, size_t arg, struct value *out)

@@ -144,6 +144,7 @@ static bool read_text(struct eval *e, const struct value *text, const struct typ
     }
     e->scratch = quiet.scratch;
     e->temps = quiet.temps;
+    e->text = quiet.text;
     e->reader->scratch = reader.scratch;
     e->reader->field = reader.field;
     return ok;

@@ -192,14 +192,14 @@ static void get_number(struct json *j, int op, struct value *out)
 
 static bool get_text(struct eval *e, struct json *j, bool raw, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     struct str plain;
     text_skip_spaces(&j->r);
     if (!raw && text_is(&j->r, '"') && read_string(j, &plain))
-        strbuf_add(&text, plain);
+        strbuf_add(text, plain);
     else if (raw || !text_is(&j->r, 'n')) /* null is no text */
-        (void)copy_value(j, &text, NULL, 0);
-    return take_string(e, &text, out);
+        (void)copy_value(j, text, NULL, 0);
+    return take_string(e, text, out);
 }
 
 static bool get(struct eval *e, struct json *j, int op, struct value *out)

@@ -9,12 +9,7 @@
 /* What was written to text, where that went well. */
 static bool finish(struct eval *e, struct strbuf *text, bool ok, struct value *out)
 {
-    ok = ok && string_fits(text->len, e->err);
-    if (!ok) {
-        strbuf_fini(text);
-        return false;
-    }
-    return take_string(e, text, out);
+    return ok && string_fits(text->len, e->err) && take_string(e, text, out);
 }
 
 static int64_t whole(const struct value *v)
@@ -44,9 +39,9 @@ bool call_length(struct eval *e, const struct node *node, const struct value *ar
 
 bool call_map_bytes(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
-    string_map(args[0].s, (enum string_map)node->op, &text);
-    return finish(e, &text, true, out);
+    struct strbuf *text = eval_text(e);
+    string_map(args[0].s, (enum string_map)node->op, text);
+    return finish(e, text, true, out);
 }
 
 bool bind_reverse(struct binder *b, struct node *node)
@@ -58,11 +53,11 @@ bool bind_reverse(struct binder *b, struct node *node)
 
 bool call_reverse(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     if (args[0].class == VALUE_CELL)
         return call_array_order(e, node, args, out);
-    string_map(args[0].s, STRING_REVERSE, &text);
-    return finish(e, &text, true, out);
+    string_map(args[0].s, STRING_REVERSE, text);
+    return finish(e, text, true, out);
 }
 
 bool call_side(struct eval *e, const struct node *node, const struct value *args, struct value *out)
@@ -117,15 +112,15 @@ bool call_like(struct eval *e, const struct node *node, const struct value *args
 
 bool call_replace(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
-    return finish(e, &text, string_replace(args[0].s, args[1].s, args[2].s, node->op == 1, &text, e->err), out);
+    struct strbuf *text = eval_text(e);
+    return finish(e, text, string_replace(args[0].s, args[1].s, args[2].s, node->op == 1, text, e->err), out);
 }
 
 bool call_repeat(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     (void)node;
-    return finish(e, &text, string_repeat(args[0].s, whole(&args[1]), &text, e->err), out);
+    return finish(e, text, string_repeat(args[0].s, whole(&args[1]), text, e->err), out);
 }
 
 /* To a number of bytes, or cut to it. */
@@ -133,31 +128,31 @@ bool call_pad(struct eval *e, const struct node *node, const struct value *args,
 {
     struct str s = args[0].s, with = node->args_count > 2 && args[2].s.len > 0 ? args[2].s : STR(" ");
     int64_t length = whole(&args[1]);
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     if (length < 0 || !string_fits((size_t)length, e->err))
         return err_set(e->err, ERR_TOO_LARGE_STRING_SIZE, "Too large padded string length");
     size_t missing = (size_t)length > s.len ? (size_t)length - s.len : 0;
     if (node->op == 1)
-        strbuf_add(&text, str_sub(s, 0, (size_t)length));
+        strbuf_add(text, str_sub(s, 0, (size_t)length));
     for (size_t i = 0; i < missing; i++)
-        strbuf_add_char(&text, with.data[i % with.len]);
+        strbuf_add_char(text, with.data[i % with.len]);
     if (node->op == 0)
-        strbuf_add(&text, str_sub(s, 0, (size_t)length));
-    return finish(e, &text, true, out);
+        strbuf_add(text, str_sub(s, 0, (size_t)length));
+    return finish(e, text, true, out);
 }
 
 /* concat(a, b, ...), concatWithSeparator(s, a, b, ...), of values of any type */
 bool call_concat(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     bool ok = true;
     for (size_t i = (size_t)node->op; ok && i < node->args_count; i++) {
         if (node->op == 1 && i > 1)
-            strbuf_add(&text, args[0].s);
-        value_print(&args[i], e->reader, &text);
-        ok = string_fits(text.len, e->err);
+            strbuf_add(text, args[0].s);
+        value_print(&args[i], e->reader, text);
+        ok = string_fits(text->len, e->err);
     }
-    return finish(e, &text, ok, out);
+    return finish(e, text, ok, out);
 }
 
 /* One {} or {n} of a pattern: which argument; false when it is none. */
@@ -176,7 +171,7 @@ static bool take_place(struct str *rest, size_t *next, size_t *place)
 /* format('{} is {1}', a, b); {{ and }} are brackets. */
 bool call_format(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     struct str rest = args[0].s;
     size_t next = 0, place;
     bool ok = true;
@@ -185,15 +180,15 @@ bool call_format(struct eval *e, const struct node *node, const struct value *ar
         bool doubled = (c == '{' || c == '}') && rest.len > 1 && rest.data[1] == c;
         rest = str_from(rest, doubled ? 2 : 1);
         if (doubled || (c != '{' && c != '}'))
-            strbuf_add_char(&text, c);
+            strbuf_add_char(text, c);
         else if (c == '{' && take_place(&rest, &next, &place) && place < node->args_count)
-            strbuf_add(&text, args[place].s);
+            strbuf_add(text, args[place].s);
         else
             ok = err_set(e->err, ERR_BAD_ARGUMENTS, "format: the pattern '" STR_FMT "' does not fit the arguments",
                          STR_ARG(str_sub(args[0].s, 0, 64)));
-        ok = ok && string_fits(text.len, e->err);
+        ok = ok && string_fits(text->len, e->err);
     }
-    return finish(e, &text, ok, out);
+    return finish(e, text, ok, out);
 }
 
 /* The first bytes of a separator of one byte, or of as many as there are. */
@@ -221,49 +216,49 @@ bool bind_hex(struct binder *b, struct node *node)
 
 bool call_hex(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     (void)node;
     struct column *c = eval_temp(e, args[0].type->kind == TYPE_ENUM8 ? type_of_kind(TYPE_INT8) : args[0].type);
     if (!eval_cast_into(e, &args[0], c))
         return false;
-    string_hex(c, 0, &text);
-    return finish(e, &text, true, out);
+    string_hex(c, 0, text);
+    return finish(e, text, true, out);
 }
 
 bool call_unhex(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     (void)node;
-    string_unhex(args[0].s, &text);
-    return finish(e, &text, true, out);
+    string_unhex(args[0].s, text);
+    return finish(e, text, true, out);
 }
 
 bool call_base64(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     bool ok = true;
     if (node->op == 0)
-        text_add_base64(&text, args[0].s);
-    else if (!text_from_base64(args[0].s, &text) && node->op == 1)
+        text_add_base64(text, args[0].s);
+    else if (!text_from_base64(args[0].s, text) && node->op == 1)
         ok = err_set(e->err, ERR_INCORRECT_DATA, "Invalid base64Decode value (" STR_FMT "), cannot be decoded",
                      STR_ARG(str_sub(args[0].s, 0, 100)));
-    return finish(e, &text, ok, out);
+    return finish(e, text, ok, out);
 }
 
 bool call_array_join_text(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
     const struct column *items = &args[0].column->children[0];
     size_t at = (size_t)column_start(args[0].column, args[0].row), end = at + list_length(&args[0]);
-    struct strbuf text = { 0 };
+    struct strbuf *text = eval_text(e);
     bool ok = true, first = true;
     for (; ok && at < end; at++) {
         if (column_is_null(items, at))
             continue;
         if (!first && node->args_count > 1)
-            strbuf_add(&text, args[1].s);
+            strbuf_add(text, args[1].s);
         first = false;
-        text_value_print(items, at, TEXT_PLAIN, e->reader->settings, &text);
-        ok = string_fits(text.len, e->err);
+        text_value_print(items, at, TEXT_PLAIN, e->reader->settings, text);
+        ok = string_fits(text->len, e->err);
     }
-    return finish(e, &text, ok, out);
+    return finish(e, text, ok, out);
 }

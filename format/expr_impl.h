@@ -50,7 +50,7 @@ struct node {
     const struct type *result;   /* of a CALL: without Nullable and LowCardinality, what is computed */
     const struct type **convert; /* what an argument is converted to before the call; NULL, or NULL for it: nothing */
     int op;                      /* the function's, or what its literal arguments make of it */
-    size_t slot;                 /* ARGUMENT: where its value is, from 1 */
+    size_t slot;                 /* ARGUMENT: where its value is, from 1; COLUMN: its place, in most blocks */
 };
 
 struct expr_rules {
@@ -66,6 +66,7 @@ must_use bool expr_parse_text(struct str text, struct arena *arena, struct node 
 void expr_print(const struct node *node, struct strbuf *out);
 bool expr_any(const struct node *node, bool (*is)(const struct node *node));
 bool expr_is_volatile(const struct node *node);
+bool expr_is_each_row(const struct node *node);
 
 /* ---- functions ---- */
 
@@ -73,7 +74,8 @@ enum { SLOTS_MAX = 16, LAMBDAS_MAX = 8 };
 struct binder {
     struct arena *arena;
     struct err *err;
-    const struct type *(*column)(void *context, struct str name); /* its type, or NULL */
+    /* its type, or NULL; *place: among the columns */
+    const struct type *(*column)(void *context, struct str name, size_t *place);
     void *context;
     struct node *const *arguments[LAMBDAS_MAX]; /* of the lambdas around, whose values are in the slots 1, 2, ... */
     size_t arguments_count[LAMBDAS_MAX], lambdas, slots;
@@ -91,6 +93,7 @@ struct eval {
     struct value *slots;   /* of lambdas' arguments, in the scratch */
     struct arena *scratch; /* made when needed: eval_scratch() */
     struct temp_column *temps;
+    struct strbuf text; /* eval_text() */
     struct err *err;
 };
 
@@ -101,8 +104,9 @@ enum function_flags {
     FOLD = 1,       /* the name's case does not matter */
     KEEPS_NULL = 2, /* is called with NULLs; else their result is NULL */
     LAZY = 4,       /* evaluates its arguments itself; KEEPS_NULL is included */
-    VOLATILE = 8,   /* differs each time */
-    LAMBDA = 16     /* the first argument is one */
+    VOLATILE = 8,   /* differs from insert to insert */
+    EACH_ROW = 16,  /* VOLATILE, and from row to row */
+    LAMBDA = 32     /* the first argument is one */
 };
 struct function {
     const char *name, *canonical; /* canonical: the name of the function that this is another spelling of, or "" */
@@ -137,9 +141,12 @@ const struct type *time_type(struct binder *b, const char *name, int64_t precisi
 /* ---- evaluation ---- */
 
 must_use bool eval_node(struct eval *e, const struct node *node, struct value *out);
+/* The block's column of the COLUMN node, or NULL. */
+const struct column *eval_column(const struct block *block, const struct node *node);
 /* Appends the node's value, converted. */
 must_use bool eval_into(struct eval *e, const struct node *node, struct column *column);
 must_use bool eval_arg(struct eval *e, const struct node *node, size_t arg, struct value *out);
+void eval_reset(struct eval *e); /* for the next row: no value stays, the memory does */
 void eval_fini(struct eval *e);
 struct arena *eval_scratch(struct eval *e);
 struct column *eval_temp(struct eval *e, const struct type *type); /* lives as long as the evaluation */
@@ -147,8 +154,10 @@ must_use bool eval_cast(struct eval *e, const struct value *v, const struct type
 must_use bool eval_cast_into(struct eval *e, const struct value *v, struct column *column);
 /* An integer of the type from the low bits. */
 struct value integer_of(const struct type *type, uint64_t bits);
-/* The buffer's bytes as a String, in the scratch; the buffer is finished. True. */
-bool take_string(struct eval *e, struct strbuf *text, struct value *out);
+/* The evaluation's one buffer, empty: for who evaluates nothing until take_string(). */
+struct strbuf *eval_text(struct eval *e);
+/* The buffer's bytes as a String, in the scratch. True. */
+bool take_string(struct eval *e, const struct strbuf *text, struct value *out);
 /* *order: <0, 0, >0. Numbers by value; else what is text, or of another type, is converted. *unordered: one is NaN. */
 must_use bool eval_order(struct eval *e, const struct value *a, const struct value *b, int *order, bool *unordered);
 /* Refuses lists that no answer could hold. */

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "format/text_scan.h"
 
+#define LONG_MINUS "\xe2\x88\x92"
+
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -217,7 +219,7 @@ static size_t unicode_end(struct str query, size_t at, enum token_kind *kind)
         *kind = close == STR_NONE ? TOKEN_ERROR : string ? TOKEN_STRING : TOKEN_QUOTED_NAME;
         return close == STR_NONE ? query.len : at + 3 + (size_t)close + 3;
     }
-    if (has_at(query, at, "\xe2\x88\x92", 3)) {
+    if (has_at(query, at, LONG_MINUS, 3)) {
         *kind = TOKEN_SYMBOL;
         return at + 3;
     }
@@ -228,14 +230,15 @@ static size_t unicode_end(struct str query, size_t at, enum token_kind *kind)
 
 static size_t symbol_end(struct str query, size_t at, enum token_kind *kind)
 {
-    static const char *const longer[] = { "<=>", "->", "==", "!=", "<=", "<>", ">=", "::", "||" };
+    static const char longer[][2] = { { '-', '>' }, { '=', '=' }, { '!', '=' }, { '<', '=' },
+                                      { '<', '>' }, { '>', '=' }, { ':', ':' }, { '|', '|' } };
+    char first = query.data[at], second = byte_at(query, at + 1);
+    *kind = TOKEN_SYMBOL;
     for (size_t i = 0; i < ARRAY_COUNT(longer); i++)
-        if (has_at(query, at, longer[i], strlen(longer[i]))) {
-            *kind = TOKEN_SYMBOL;
-            return at + strlen(longer[i]);
-        }
-    bool known = query.data[at] != '\0' && strchr("()[]{},;:?@+-*/%=<>", query.data[at]) != NULL;
-    *kind = known ? TOKEN_SYMBOL : TOKEN_ERROR;
+        if (first == longer[i][0] && second == longer[i][1])
+            return at + (first == '<' && second == '=' && byte_at(query, at + 2) == '>' ? 3 : 2); /* <=> */
+    if (first == '\0' || strchr("()[]{},;:?@+-*/%=<>", first) == NULL)
+        *kind = TOKEN_ERROR;
     return at + 1;
 }
 
@@ -311,14 +314,22 @@ bool token_is_word(struct token token, const char *word)
 
 bool token_is_symbol(struct token token, const char *symbol)
 {
-    if (token.kind != TOKEN_SYMBOL)
+    if (token.kind != TOKEN_SYMBOL || (token.text.data[0] != symbol[0] && token.text.data[0] != LONG_MINUS[0]))
         return false;
-    return str_is(token.text, symbol) || (str_is(token.text, "\xe2\x88\x92") && strcmp(symbol, "-") == 0);
+    return str_is(token.text, symbol) || (str_is(token.text, LONG_MINUS) && strcmp(symbol, "-") == 0);
+}
+
+/* The first byte of the next token: most that is asked for is refused by it. */
+static char first_byte(const struct lexer *lexer)
+{
+    return byte_at(lexer->query, skip_blank(lexer->query, lexer->at));
 }
 
 bool lexer_take_word(struct lexer *lexer, const char *word)
 {
     struct lexer ahead = *lexer;
+    if (((first_byte(lexer) ^ word[0]) & ~0x20) != 0)
+        return false;
     if (!token_is_word(lexer_next(&ahead), word))
         return false;
     *lexer = ahead;
@@ -328,6 +339,9 @@ bool lexer_take_word(struct lexer *lexer, const char *word)
 bool lexer_take_symbol(struct lexer *lexer, const char *symbol)
 {
     struct lexer ahead = *lexer;
+    char first = first_byte(lexer);
+    if (first != symbol[0] && first != LONG_MINUS[0])
+        return false;
     if (!token_is_symbol(lexer_next(&ahead), symbol))
         return false;
     *lexer = ahead;

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "format/sql_types.h"
-#include "format/sql_wide.h"
+#include "format/text_number.h"
 
 const char *const unit_names[UNIT_COUNT] = { "Nanosecond", "Microsecond", "Millisecond", "Second",  "Minute", "Hour",
                                              "Day",        "Week",        "Month",       "Quarter", "Year" };
@@ -50,7 +50,7 @@ static bool is_date(const struct type *type)
 
 int64_t moment_ticks(const struct type *type)
 {
-    return type->kind == TYPE_DATETIME64 ? (int64_t)sql_wide_pow10(type->precision).w[0] : 1;
+    return type->kind == TYPE_DATETIME64 ? (int64_t)number_pow10[type->precision] : 1;
 }
 
 bool moment_of(int64_t value, const struct type *type, const struct time_zone *zone, struct moment *m, struct err *err)

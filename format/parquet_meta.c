@@ -230,6 +230,17 @@ static int32_t hint_i32(struct thrift_reader *r, struct thrift_field f)
     return value < 0 || value > INT32_MAX ? 0 : (int32_t)value;
 }
 
+static void parse_size_statistics(struct parser *p, struct pq_meta_chunk *c)
+{
+    struct thrift_field f;
+    while (thrift_next(&p->r, &f)) {
+        if (f.id == 1)
+            c->string_bytes = hint_i64(&p->r, f);
+        else
+            thrift_skip(&p->r, f);
+    }
+}
+
 static void parse_column_meta(struct parser *p, struct pq_meta_chunk *c)
 {
     struct thrift_field f;
@@ -274,6 +285,10 @@ static void parse_column_meta(struct parser *p, struct pq_meta_chunk *c)
         case 15:
             c->bloom_bytes = hint_i32(r, f);
             break;
+        case 16:
+            if (thrift_get_struct(r, f))
+                parse_size_statistics(p, c);
+            break;
         default:
             thrift_skip(r, f);
         }
@@ -285,7 +300,13 @@ static void parse_chunk(struct parser *p, struct pq_meta_chunk *c)
     struct thrift_field f;
     struct thrift_reader *r = &p->r;
     *c = (struct pq_meta_chunk){
-        .physical = -1, .codec = -1, .entries = -1, .bytes = -1, .data_offset = -1, .dictionary_offset = -1
+        .physical = -1,
+        .codec = -1,
+        .entries = -1,
+        .bytes = -1,
+        .data_offset = -1,
+        .dictionary_offset = -1,
+        .string_bytes = -1,
     };
     thrift_enter(r);
     while (thrift_next(r, &f)) {

@@ -15,6 +15,7 @@ struct pq_meta_chunk {
     int64_t data_offset, dictionary_offset; /* -1: absent */
     int64_t column_index_offset, offset_index_offset;
     int64_t bloom_offset;
+    int64_t string_bytes;                                        /* of its strings, decoded; -1: not told */
     int32_t column_index_bytes, offset_index_bytes, bloom_bytes; /* 0: absent */
     struct pq_meta_stats stats;
     uint32_t encodings;      /* bit e: encoding e is used by some page */

@@ -348,6 +348,18 @@ size_t parquet_row_groups(const struct parquet_file *file)
     return file->meta.groups_count;
 }
 
+static uint64_t decoded_bytes(const struct pq_meta_chunk *chunk)
+{
+    enum { CELL_BYTES = 8, FIXED_BYTES = 32, EXPANSION = 8 }; /* the last: of strings that compress well */
+    uint64_t entries = (uint64_t)MAX(chunk->entries, 0);
+    if (chunk->physical == PQ_FIXED)
+        return entries * FIXED_BYTES;
+    uint64_t strings = chunk->physical != PQ_BYTE_ARRAY ? 0
+                       : chunk->string_bytes >= 0       ? (uint64_t)chunk->string_bytes
+                                                        : (uint64_t)MAX(chunk->uncompressed_bytes, 0) * EXPANSION;
+    return entries * CELL_BYTES + strings;
+}
+
 struct parquet_row_group parquet_row_group(const struct parquet_file *file, size_t index)
 {
     must(index < file->meta.groups_count);
@@ -355,6 +367,8 @@ struct parquet_row_group parquet_row_group(const struct parquet_file *file, size
     struct parquet_row_group out = { .rows = (uint64_t)group->rows };
     for (size_t i = 0; i < group->chunks_count; i++)
         out.bytes += (uint64_t)group->chunks[i].bytes;
+    for (size_t i = 0; i < group->chunks_count; i++)
+        out.decoded_bytes += decoded_bytes(&group->chunks[i]);
     return out;
 }
 

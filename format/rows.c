@@ -371,7 +371,9 @@ static bool fill_expression(struct row_parser *p, size_t column)
     const struct rows_target *t = p->target;
     const struct default_expr *expr = t->schema->columns[column].default_expr;
     p->column = (int)column;
-    if (!default_eval(expr, t->wall_ns, t->rng, p->block, &p->block->columns[column], p->r.err))
+    if (p->defaults == NULL)
+        p->defaults = default_run_new(t->wall_ns, t->rng);
+    if (!default_eval(expr, p->defaults, p->block, &p->block->columns[column], p->r.err))
         return false;
     p->column = -1;
     p->report->used_volatile |= default_is_volatile(expr);
@@ -398,8 +400,7 @@ static bool has_nested(const struct schema *schema)
     return false;
 }
 
-/* Columns of one Nested must agree in length. */
-static bool check_sisters(struct row_parser *p)
+static bool check_sisters(struct row_parser *p, size_t row)
 {
     const struct schema *schema = p->target->schema;
     for (size_t i = 1; i < schema->columns_count; i++) {
@@ -408,7 +409,7 @@ static bool check_sisters(struct row_parser *p)
             continue;
         struct str prefix = nested_prefix(schema->columns[i].name);
         if (prefix.len == 0 || !str_eq(prefix, nested_prefix(schema->columns[i - 1].name)) ||
-            array_size(a, p->row) == array_size(b, p->row))
+            array_size(a, row) == array_size(b, row))
             continue;
         return text_fail(&p->r, ERR_SIZES_OF_ARRAYS_DONT_MATCH,
                          "Elements '" STR_FMT "' and '" STR_FMT "' of Nested data structure '" STR_FMT
@@ -481,7 +482,7 @@ static bool finish_row(struct row_parser *p)
     }
     if (p->report->own_time)
         p->report->own_time = brought_time(p);
-    return fill_expressions(p, expressions) && (!p->has_nested || check_sisters(p));
+    return fill_expressions(p, expressions);
 }
 
 /* ---- errors ---- */
@@ -536,6 +537,18 @@ static void name_the_place(struct row_parser *p)
         (void)snprintf(err->text + len, sizeof err->text - len, ": (at row %llu)", (unsigned long long)p->total);
 }
 
+/* Columns of one Nested must agree in length, which is looked at once all rows were read. */
+static bool check_nested(struct row_parser *p, size_t from)
+{
+    for (size_t row = from; p->has_nested && row < p->row; row++)
+        if (!check_sisters(p, row)) {
+            p->total = row - from + 1;
+            name_the_place(p);
+            return false;
+        }
+    return true;
+}
+
 /* True when the row in error is within the tolerance and was passed over. */
 static bool tolerate(struct row_parser *p)
 {
@@ -559,7 +572,7 @@ static bool tolerate(struct row_parser *p)
 
 static bool parse_rows(struct row_parser *p)
 {
-    size_t count = p->target->schema->columns_count;
+    size_t count = p->target->schema->columns_count, from = p->row;
     if (!p->format->start(p)) {
         size_t len = strlen(p->r.err->text);
         (void)snprintf(p->r.err->text + len, sizeof p->r.err->text - len, ": (while reading header)");
@@ -583,7 +596,7 @@ static bool parse_rows(struct row_parser *p)
         }
     }
     p->column = -1;
-    return p->format->finish == NULL || p->format->finish(p);
+    return (p->format->finish == NULL || p->format->finish(p)) && check_nested(p, from);
 }
 
 struct rows_memory *rows_memory_new(void)
@@ -635,6 +648,7 @@ bool rows_parse(const struct row_format *format, struct str body, const struct r
         block_truncate(block, rows_before);
     if (format->end != NULL)
         format->end(&p);
+    default_run_free(p.defaults);
     text_reader_fini(&p.r);
     strbuf_fini(&p.key);
     if (target->memory == NULL)

@@ -52,6 +52,8 @@ static bool use_names(struct row_parser *p, struct row_binary *own, const struct
     for (uint64_t i = 0; i < own->columns_count; i++)
         if (!binary_string(&p->r, &name) || !fields_add_name(p, name, NULL))
             return false;
+    if (!fields_refuse_omitted(p))
+        return false;
     if (types == NULL)
         return true;
     own->unwanted_count = p->fields_count;

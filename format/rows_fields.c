@@ -109,8 +109,7 @@ static bool check_types(struct row_parser *p, const struct field_format *f)
     return count == p->fields_count ? f->header(p, fields_check_type, &place) : types_differ(p);
 }
 
-/* input_format_force_null_for_omitted_fields: columns that take no NULL must be among the fields. */
-static bool refuse_omitted(struct row_parser *p)
+bool fields_refuse_omitted(struct row_parser *p)
 {
     const struct rows_target *t = p->target;
     for (size_t i = 0; t->settings->input_format_force_null_for_omitted_fields && i < t->columns_count; i++) {
@@ -132,11 +131,11 @@ static bool read_names(struct row_parser *p, const struct field_format *f)
     p->fields_count = 0;
     p->header_read = true;
     if (f->empty_body && f->at_end(p))
-        return refuse_omitted(p);
+        return fields_refuse_omitted(p);
     if (!count_names(p, f, &count))
         return false;
     if (p->target->settings->input_format_with_names_use_header)
-        return f->header(p, fields_add_name, NULL) && refuse_omitted(p);
+        return f->header(p, fields_add_name, NULL) && fields_refuse_omitted(p);
     fields_of_insert(p);
     return f->header(p, count_name, &count);
 }

@@ -74,7 +74,8 @@ struct row_parser {
     struct strbuf key;    /* put together: "prefix." and key of nested objects, or without its escapes */
     /* Values: columns that are read as expressions */
     uint8_t *as_expression;
-    void *own; /* RowBinary, Native, Parquet: their own state, until end() */
+    struct default_run *defaults; /* made when needed */
+    void *own;                    /* RowBinary, Native, Parquet: their own state, until end() */
 };
 
 struct row_format {
@@ -130,6 +131,8 @@ struct field_format {
 void fields_of_insert(struct row_parser *p);
 bool fields_add_name(struct row_parser *p, struct str name, void *context);
 bool fields_check_type(struct row_parser *p, struct str name, void *context);
+/* input_format_force_null_for_omitted_fields: columns that take no NULL must be among the fields. */
+bool fields_refuse_omitted(struct row_parser *p);
 /* After a field: a body that ends within the text of NULL has a code of its own. */
 bool fields_whole(struct row_parser *p, size_t column, const char *from, struct str null);
 bool fields_start(struct row_parser *p, const struct field_format *f, bool variable_columns);

@@ -142,12 +142,12 @@ static bool read_value(struct row_parser *p, size_t column)
         return text_fail(r, ERR_INCORRECT_DATA, "Duplicate field found while parsing %s format: " STR_FMT,
                          p->format->name, STR_ARG(str_sub(row_column_name(p, column), 0, 64)));
     }
-    if (p->format->strings)
-        return row_field(p, column, read_string_value, is_null_string);
     if (p->target->settings->input_format_json_empty_as_default && text_take_word(r, "\"\"")) {
         row_field_default(p, column);
         return true;
     }
+    if (p->format->strings)
+        return row_field(p, column, read_string_value, is_null_string);
     return row_field(p, column, text_read_json, text_read_null_json);
 }
 

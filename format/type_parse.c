@@ -944,21 +944,30 @@ bool type_parse_next(struct lexer *lexer, struct arena *arena, const struct type
     return parse_any(&p, type);
 }
 
+static bool is_type_symbol(struct token token)
+{
+    return token.text.len == 1 && strchr("(),=-.", token.text.data[0]) != NULL;
+}
+
 /* The engine reads all of the text before it asks what the words mean: a broken text is a syntax error, whatever its
  * words are. */
 static bool check_tokens(struct str text, struct err *err)
 {
     struct lexer lexer;
     struct token token;
-    size_t depth = 0;
+    size_t depth = 0, place = 0;
     lexer_init(&lexer, text);
     do {
         token = lexer_next(&lexer);
+        if (depth == 0 && token_is_symbol(token, ";"))
+            return true;
+        bool at_end = depth == 0 && place > 0, starts = place == 1 && token_is_symbol(token, "(");
+        if (token.kind == TOKEN_ERROR || (at_end && !starts && token.kind != TOKEN_END) ||
+            (token.kind == TOKEN_END && depth > 0) || (token.kind == TOKEN_SYMBOL && !is_type_symbol(token)))
+            return lexer_error(&lexer, token, at_end ? "end of the data type" : "data type", err);
         depth += token_is_symbol(token, "(");
-        if (token.kind == TOKEN_ERROR || (token_is_symbol(token, ")") && depth == 0) ||
-            (token.kind == TOKEN_END && depth > 0))
-            return lexer_error(&lexer, token, "data type", err);
         depth -= token_is_symbol(token, ")");
+        place++;
     } while (token.kind != TOKEN_END);
     return true;
 }

@@ -36,13 +36,15 @@ static bool rest_is_time(const struct text_reader *inner, struct str text, enum 
     return p == inner->end && inner->at == text.data + 19;
 }
 
+/* What does not fit keeps its low bits, unless it may be NULL. */
 static bool read_integer(struct text_reader *r, struct column *c)
 {
-    uint8_t cell[32] __attribute__((aligned(8)));
-    if (!number_read_int(r, c->type->kind, cell))
+    struct sql_wide wide;
+    const struct type *type = c->type;
+    if (!number_read_int(r, type_is_signed(type) ? TYPE_INT256 : TYPE_UINT256, &wide))
         return false;
-    column_push_fixed(c, cell);
-    return true;
+    column_push_fixed(c, &wide); /* little-endian: its first bytes are the narrower cell */
+    return !type->nullable || sql_wide_fits(wide, type);
 }
 
 static bool from_text(struct text_reader *r, struct str text, struct column *c)
@@ -169,14 +171,14 @@ static void push_float(const struct value *v, struct column *c)
     column_push_fixed(c, cell);
 }
 
-/* Numbers up to 65535 are days, larger ones seconds. */
+/* Numbers up to the type's last day are days, larger ones seconds. */
 static void push_date(struct text_reader *r, const struct value *v, struct column *c)
 {
     bool wide_date = c->type->kind == TYPE_DATE32;
     int64_t number = value_integer(v, true), days = number;
     if (wide_date && v->class == VALUE_REAL && v->d > (double)seconds_9999)
         number = seconds_9999;
-    if (v->type->kind == TYPE_DATETIME || number > DATE_MAX) {
+    if (v->type->kind == TYPE_DATETIME || number > (wide_date ? DATE32_MAX : DATE_MAX)) {
         number = MIN(number, wide_date ? seconds_9999 : UINT32_MAX);
         days = (number + timezone_offset(r->session, number)) / DAY;
     }
@@ -196,14 +198,15 @@ static const struct time_zone *zone_of(const struct text_reader *r, const struct
 }
 
 /* What lies beyond the years 0 to 9999 or the ticks becomes the last second that does not. */
-static bool ticks_of_float(struct text_reader *r, double seconds, int64_t unit, int64_t *ticks)
+static bool ticks_of_float(struct text_reader *r, const struct value *v, int64_t unit, int64_t *ticks)
 {
+    double seconds = v->d, exact = seconds * (double)unit;
     int64_t least = MAX(seconds_0000, INT64_MIN / unit), most = MIN(seconds_9999, INT64_MAX / unit);
     if (isnan(seconds))
         return text_fail(r, ERR_DECIMAL_OVERFLOW, "DateTime64 convert overflow. Cannot convert NaN to DateTime64");
     *ticks = seconds < (double)least  ? least * unit
              : seconds > (double)most ? most * unit
-                                      : (int64_t)round(seconds * (double)unit);
+                                      : (int64_t)(v->type->kind == TYPE_FLOAT32 ? (float)exact : exact);
     return true;
 }
 
@@ -221,7 +224,7 @@ static bool push_datetime(struct text_reader *r, const struct value *v, struct c
     for (unsigned i = 0; i < c->type->precision; i++)
         unit *= 10;
     if (v->class == VALUE_REAL) {
-        if (!ticks_of_float(r, v->d, unit, &ticks))
+        if (!ticks_of_float(r, v, unit, &ticks))
             return false;
     } else if (__builtin_mul_overflow(seconds, unit, &ticks))
         return text_fail(r, ERR_DECIMAL_OVERFLOW, "Numeric value is out of range for DateTime64");

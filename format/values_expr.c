@@ -93,7 +93,7 @@ static bool convert(struct evaluation *v, const struct value *value, struct colu
     v->eval.nulls_as_zero = loose;
     if (eval_cast_into(&v->eval, value, c))
         return true;
-    if (loose && v->r->err->code == ERR_ILLEGAL_TYPE_OF_ARGUMENT)
+    if (loose && (v->r->err->code == ERR_ILLEGAL_TYPE_OF_ARGUMENT || v->r->err->code == ERR_CANNOT_PARSE_TEXT))
         v->r->err->code = ERR_TYPE_MISMATCH;
     return false;
 }
@@ -102,11 +102,10 @@ static bool convert(struct evaluation *v, const struct value *value, struct colu
  * no number is of the wrong type. */
 static bool convert_alone(struct evaluation *v, struct column *c, struct value *value)
 {
-    bool number = value_is_number(value), plain = number && value->type->kind != TYPE_BOOL;
+    bool number = value_is_number(value), truth = value->type->kind == TYPE_BOOL;
+    bool whole = number && value->class != VALUE_REAL && !(truth && c->type->kind == TYPE_ENUM16);
     bool address = c->type->kind == TYPE_UUID || c->type->kind == TYPE_IPV6;
-    bool clock = c->type->kind == TYPE_TIME || c->type->kind == TYPE_TIME64;
-    bool whole = number && value->class != VALUE_REAL && (plain || clock);
-    if (plain && !holds(value, c))
+    if (number && !truth && !holds(value, c))
         *value = value_null();
     else if ((number || value_is_time(value)) && takes_whole_numbers_only(c->type) && (!whole || address))
         return text_fail(v->r, ERR_TYPE_MISMATCH, "Type mismatch in IN or VALUES section. Expected: " STR_FMT,

@@ -228,7 +228,9 @@ static bool shape_make(struct plan *plan, const struct insert_head *head, struct
                                .spooled = settings->spooled,
                                .limits = settings->limits,
                                .storing = settings->storing };
-    if (!settings->async_insert) { /* not to wait for company: due with its first insert, apart from those that wait */
+    if (settings->async_insert) { /* one block, as in the engine */
+        spec.storing.block_rows = spec.storing.join_rows = spec.storing.join_bytes = 0;
+    } else { /* not to wait for company: due with its first insert, apart from those that wait */
         spec.limits.inserts_max = 1;
         matter[spec.settings_count++] = (struct shape_setting){ STR("async_insert"), STR("0") };
     }

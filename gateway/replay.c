@@ -125,6 +125,7 @@ static bool letter_shape(struct gateway *gateway, const struct letter *letter, s
                                .deduplicate = true,
                                .limits = settings.limits,
                                .storing = settings.storing };
+    spec.storing.block_rows = spec.storing.join_rows = spec.storing.join_bytes = 0; /* one block */
     return shape_new(&spec, shape, err);
 }
 

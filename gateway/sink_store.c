@@ -198,6 +198,9 @@ static bool store_members(struct sink_store *store, struct work *work, struct er
                                             .partitions_max = storing->partitions_max,
                                             .parts_to_delay = storing->parts_to_delay,
                                             .parts_to_throw = storing->parts_to_throw,
+                                            .block_rows = storing->block_rows,
+                                            .join_rows = storing->join_rows,
+                                            .join_bytes = storing->join_bytes,
                                             .check_only = work->check_only };
     uint64_t delay_ns = 0;
     if (work->members_count == 0)

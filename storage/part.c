@@ -262,11 +262,8 @@ uint64_t part_data_bytes(const struct part *part)
 
 uint64_t part_memory_bytes(const struct part *part)
 {
-    enum { EXPANSION = 8 }; /* decoded bytes per stored one, for text that compresses well */
     uint64_t most = 0;
-    for (size_t i = 0; i < parquet_row_groups(part->file); i++) {
-        uint64_t bytes = parquet_row_group(part->file, i).bytes;
-        most = MAX(most, bytes);
-    }
-    return most > UINT64_MAX / EXPANSION ? UINT64_MAX : most * EXPANSION;
+    for (size_t i = 0; i < parquet_row_groups(part->file); i++)
+        most = MAX(most, parquet_row_group(part->file, i).decoded_bytes);
+    return most;
 }

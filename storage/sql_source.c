@@ -49,14 +49,16 @@ bool sql_source_missing(struct sql_source_table *source, struct part *part, size
     struct err failure = { 0 };
     size_t rows = 0;
     bool plain = true; /* the default names no column */
+    struct default_run *run = default_run_new(part->created_wall_ns, rng_real());
     for (size_t i = 0; i < ranges_count; i++)
         rows += (size_t)(ranges[i].to - ranges[i].from);
     while (out->rows < rows && plain) {
         if (column->default_expr == NULL)
             column_push_default(out);
         else
-            plain = default_eval(column->default_expr, part->created_wall_ns, rng_real(), NULL, out, &failure);
+            plain = default_eval(column->default_expr, run, NULL, out, &failure);
     }
+    default_run_free(run);
     if (plain)
         return true;
     column_clear(out);

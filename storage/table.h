@@ -47,7 +47,10 @@ struct table_insert_options {
     bool partitions_given;                   /* partitions_max counts */
     uint64_t partitions_max;                 /* max_partitions_per_insert_block; 0: no limit */
     uint64_t parts_to_delay, parts_to_throw; /* parts_to_delay_insert, parts_to_throw_insert; 0: the table's */
-    bool check_only;                         /* decides every member, stores nothing */
+    uint64_t block_rows;                     /* max_insert_block_size; 0: one part a partition, whatever its size */
+    uint64_t join_rows,
+        join_bytes;  /* min_insert_block_size_rows, _bytes: blocks are joined up to one of these; 0: no */
+    bool check_only; /* decides every member, stores nothing */
 };
 
 /* Stores the rows of all members that do not fail: drops duplicates by token (also among the members), checks partition

@@ -220,29 +220,48 @@ static uint8_t *kept_rows(const struct flush *f)
     return kept;
 }
 
+static uint64_t blocks_for(uint64_t size, uint64_t of_block)
+{
+    return size == 0 ? UINT64_MAX : (size - 1) / MAX(of_block, UINT64_C(1)) + 1;
+}
+
+/* Rows, in the order they came in, that make one part of a partition: a block, or as many as are joined into one. */
+static uint64_t rows_of_part(const struct flush *f)
+{
+    const struct table_insert_options *options = f->options;
+    uint64_t rows = options->block_rows;
+    if (rows == 0 || rows >= f->view.rows)
+        return MAX(f->view.rows, UINT64_C(1));
+    uint64_t bytes = block_bytes(&f->view) / f->view.rows * rows;
+    uint64_t blocks = MIN(blocks_for(options->join_rows, rows), blocks_for(options->join_bytes, bytes));
+    return rows * (blocks == UINT64_MAX ? 1 : MIN(blocks, f->view.rows / rows + 1));
+}
+
 /* One sort of the block, then its rows are given out in that order. */
 static void make_pieces(struct flush *f)
 {
-    size_t *counts = mem_zalloc(f->keys_count * sizeof *counts), *piece_of = mem_zalloc(f->keys_count * sizeof *counts);
+    uint64_t part_rows = rows_of_part(f);
+    size_t parts = (size_t)((f->view.rows + part_rows - 1) / part_rows), slots = f->keys_count * parts;
+    size_t *counts = mem_zalloc(slots * sizeof *counts), *piece_of = mem_zalloc(slots * sizeof *counts);
     uint32_t *order = mem_alloc(f->view.rows * sizeof *order);
     uint8_t *kept = kept_rows(f);
     block_sort(&f->view, f->def->order_stored, f->def->order_columns_count, order);
     for (size_t row = 0; row < f->view.rows; row++)
-        counts[f->partition_of[row]] += kept[row];
-    f->pieces = mem_zalloc(f->keys_count * sizeof *f->pieces);
-    for (size_t key = 0; key < f->keys_count; key++) {
-        if (counts[key] == 0)
+        counts[f->partition_of[row] * parts + row / part_rows] += kept[row];
+    f->pieces = mem_zalloc(slots * sizeof *f->pieces);
+    for (size_t slot = 0; slot < slots; slot++) {
+        if (counts[slot] == 0)
             continue;
-        piece_of[key] = f->pieces_count;
+        piece_of[slot] = f->pieces_count;
         struct piece *piece = &f->pieces[f->pieces_count++];
-        piece->key = &f->keys[key];
-        piece->rows = mem_alloc(counts[key] * sizeof *piece->rows);
+        piece->key = &f->keys[slot / parts];
+        piece->rows = mem_alloc(counts[slot] * sizeof *piece->rows);
     }
     for (size_t i = 0; i < f->view.rows; i++) {
         uint32_t row = order[i];
         if (!kept[row])
             continue;
-        struct piece *piece = &f->pieces[piece_of[f->partition_of[row]]];
+        struct piece *piece = &f->pieces[piece_of[f->partition_of[row] * parts + row / part_rows]];
         piece->rows[piece->rows_count++] = row;
     }
     free(counts);

@@ -162,10 +162,11 @@ bool ttl_parse(struct str text, const struct schema *stored, struct arena *arena
 /* ---- rows ---- */
 
 /* One more value of an expression; false, and a row all the same, where it fails. */
-static bool evaluate(const struct default_expr *expr, const struct block *block, struct column *out, int64_t *value)
+static bool evaluate(const struct default_expr *expr, struct default_run *run, const struct block *block,
+                     struct column *out, int64_t *value)
 {
     struct err ignored = { 0 };
-    if (!default_eval(expr, 0, NULL, block, out, &ignored)) {
+    if (!default_eval(expr, run, block, out, &ignored)) {
         column_push_default(out);
         return false;
     }
@@ -175,11 +176,13 @@ static bool evaluate(const struct default_expr *expr, const struct block *block,
 }
 
 struct scratch {
+    struct default_run *run;
     struct column time, own, where;
 };
 
 static void scratch_init(struct scratch *scratch, const struct ttl *ttl)
 {
+    scratch->run = default_run_new(0, NULL);
     column_init(&scratch->time, ttl->seconds);
     column_init(&scratch->own, ttl->seconds);
     column_init(&scratch->where, type_of_kind(TYPE_UINT8));
@@ -190,15 +193,16 @@ static void scratch_fini(struct scratch *scratch)
     column_fini(&scratch->time);
     column_fini(&scratch->own);
     column_fini(&scratch->where);
+    default_run_free(scratch->run);
 }
 
 /* When the next row of the block is over by this rule; INT64_MAX: never. */
 static int64_t next_time(const struct rule *rule, const struct block *block, struct scratch *scratch)
 {
     int64_t time = 0, own = 0;
-    bool ok = evaluate(rule->time, block, &scratch->time, &time);
+    bool ok = evaluate(rule->time, scratch->run, block, &scratch->time, &time);
     if (rule->own != NULL)
-        ok = evaluate(rule->own, block, &scratch->own, &own) && ok;
+        ok = evaluate(rule->own, scratch->run, block, &scratch->own, &own) && ok;
     bool began_anew = rule->own != NULL && rule->forward && time < own - YEAR_S;
     return !ok || time == 0 || began_anew ? INT64_MAX : time;
 }
@@ -215,7 +219,7 @@ size_t ttl_expired(const struct ttl *ttl, const struct block *block, int64_t wal
         for (size_t row = 0; row < block->rows; row++) {
             bool over = next_time(rule, block, &scratch) <= now_s;
             if (rule->where != NULL)
-                over = evaluate(rule->where, block, &scratch.where, &where) && where != 0 && over;
+                over = evaluate(rule->where, scratch.run, block, &scratch.where, &where) && where != 0 && over;
             expired[row] |= over;
         }
         scratch_fini(&scratch);

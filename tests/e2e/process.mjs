@@ -73,6 +73,7 @@ await test(d, {
     equal(await ask('CREATE TABLE t (a Int8) ORDER BY a'), '', 'CREATE')
     equal(await ask('INSERT INTO t VALUES (1), (2)'), '', 'an insert')
     equal(await ask('SELECT count() FROM t'), '2\n', 'its rows')
+    equal((await run(path.join(bin, 'sluice'), ['--url', `unix:${socketPath}`, 'query', 'SELECT count() FROM t FORMAT TSV'])).stdout, '2\n', 'the command')
     await d.kill()
     check(fs.existsSync(socketPath), 'a kill leaves it')
     await d.restart()

@@ -17,6 +17,26 @@ const verify = (...args) => {
 const count = async (table) => Number((await d.rows(`SELECT count() FROM ${table}`))[0][0])
 
 await test(d, {
+  'a synchronous insert is cut into parts as the engine cuts it, an asynchronous one is not': async () => {
+    await d.sql('CREATE TABLE blocks (a UInt32) ENGINE = MergeTree PARTITION BY a % 2 ORDER BY a')
+    await d.sql('SYSTEM STOP MERGES blocks')
+    const rows = Array.from({ length: 2500 }, (_, i) => `${i + 1}\n`).join('')
+    const cut = async (block, joinRows, joinBytes, async_insert = 0) => {
+      await d.sql('TRUNCATE TABLE blocks')
+      const { status } = await d.insert('blocks', rows, { async_insert, max_insert_block_size: block, min_insert_block_size_rows: joinRows, min_insert_block_size_bytes: joinBytes }, { format: 'TSV' })
+      equal(status, 200, 'the insert')
+      equal(await d.sql('SELECT sum(a) FROM blocks'), `${2500 * 2501 / 2}\n`, 'its rows')
+      return (await d.rows("SELECT rows FROM system.parts WHERE table = 'blocks' AND active AND partition = '0' ORDER BY min_block_number")).flat().map(Number)
+    }
+    // What 26.7 does.
+    equal(await cut(1000, 1048449, 268402944), [1250], 'small blocks are joined')
+    equal(await cut(1000, 0, 0), [500, 500, 250], 'or not')
+    equal(await cut(1000, 1500, 0), [1000, 250], 'up to so many rows')
+    equal(await cut(1000, 0, 4001), [1000, 250], 'or bytes')
+    equal(await cut(500, 1000, 1), [250, 250, 250, 250, 250], 'whichever comes first')
+    equal(await cut(1000, 0, 0, 1), [1250], 'one block')
+    await d.sql('DROP TABLE blocks')
+  },
   'rows go by TTL, whole parts at once and others at merges': async () => {
     await d.sql(`CREATE TABLE ttl (ts DateTime, k UInt32) ENGINE = MergeTree ORDER BY k TTL ts + INTERVAL 1 DAY
       SETTINGS merge_with_ttl_timeout = 0`)

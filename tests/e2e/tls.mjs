@@ -57,6 +57,12 @@ await test(d, {
     check((await shake({ minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' })).error, 'TLS 1.1 is refused')
     await fetch(`http://127.0.0.1:${port}/ping`).then(() => check(false, 'plain HTTP is not answered'), () => {})
   },
+  'the command checks the certificate against SSL_CERT_FILE': async () => {
+    const query = (env) => run(path.join(bin, 'sluice'), ['--url', `https://localhost:${port}`, 'query', 'SELECT count() FROM t FORMAT TSV'], { env })
+    equal((await query({ SSL_CERT_FILE: of('one.pem') })).stdout, '65\n', 'its CA')
+    const other = await query({ SSL_CERT_FILE: of('two.pem') })
+    check(other.code === 1 && /certificate/.test(other.stderr), `another CA: ${other.code} ${other.stderr}`)
+  },
   'a client that leaves while it waits is noticed': async () => {
     const before = await d.metric('sluice_http_connections')
     const { socket } = await shake({})

@@ -40,7 +40,9 @@ static void evaluate(const struct default_expr *expr, const struct schema_column
     }
     row.rows = 1;
     column_init(&column, default_type(expr));
-    bool ok = default_eval(expr, INT64_C(1700000000123456789), &rng.rng, &row, &column, &err);
+    struct default_run *run = default_run_new(INT64_C(1700000000123456789), &rng.rng);
+    bool ok = default_eval(expr, run, &row, &column, &err);
+    default_run_free(run);
     must(column.rows == (ok ? 1 : 0));
     must(ok || err.code != ERR_OK);
     column_fini(&column);

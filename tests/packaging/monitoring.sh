@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# monitoring.sh: the alert rules and the dashboard name only metrics that there are, and the rules fire when they have to.
+# monitoring.sh: the alert rules and the dashboard name only metrics that there are, each alert has a
+# runbook, and the rules fire when they have to.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 files=(packaging/prometheus/sluice.rules.yml packaging/prometheus/sluice.rules.test.yml packaging/grafana/sluice.json)
@@ -14,6 +15,15 @@ if [ -n "$unknown" ]; then
 fi
 python3 -m json.tool packaging/grafana/sluice.json >/dev/null
 echo "names: $(grep -ohE '\b(sluice|process)_[a-z0-9_]+' "${files[@]}" | sort -u | wc -l), all known"
+
+alerts=$(sed -nE 's/^ *- alert: //p' "${files[0]}")
+[ -n "$alerts" ] || { echo "no alerts in ${files[0]}"; exit 1; }
+missing=$(grep -vxF "$(sed -nE 's/^### //p' docs/OPERATIONS.md)" <<<"$alerts" || true)
+if [ -n "$missing" ]; then
+    echo "alerts without a section of docs/OPERATIONS.md: " $missing
+    exit 1
+fi
+echo "runbooks: $(wc -l <<<"$alerts"), one for each alert"
 
 if ! command -v promtool >/dev/null; then
     echo "skipped: promtool is not installed (script/test brings it)"

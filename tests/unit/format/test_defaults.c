@@ -67,6 +67,16 @@ static bool parse_beside(const struct block *row, struct str text, const struct 
     return true;
 }
 
+/* One value, as the only one of its insert. */
+static bool eval_alone(const struct default_expr *expr, struct rng *rng, const struct block *row, struct column *column,
+                       struct err *err)
+{
+    struct default_run *run = default_run_new(wall_ns, rng);
+    bool ok = default_eval(expr, run, row, column, err);
+    default_run_free(run);
+    return ok;
+}
+
 struct expression_case {
     const char *type, *text, *printed, *value; /* type NULL: the column has none; value NULL: it differs each time */
     const char *found_type;                    /* of a column without a type */
@@ -94,7 +104,7 @@ static void try_case(const struct expression_case *c, struct arena *arena, const
     if (!default_is_ready(expr, row, 0))
         strbuf_addf(wrong, " is not ready");
     column_init(&column, default_type(expr));
-    if (!default_eval(expr, wall_ns, &rng.rng, row, &column, &err)) {
+    if (!eval_alone(expr, &rng.rng, row, &column, &err)) {
         strbuf_addf(wrong, " fails: %d %s", (int)err.code, err.text);
     } else {
         if (column_is_null(&column, 0))
@@ -335,7 +345,7 @@ static void what_differs_each_time_comes_from_the_inserts_time_and_the_rng(void 
         column_init(&c, type_of(*state, cases[i].type));
         assert_true(parse_beside(&row, guarded(cases[i].text), c.type, *state, &expr, &canonical, &err));
         assert_true(default_is_volatile(expr));
-        assert_true(default_eval(expr, wall_ns, &rng.rng, &row, &c, &err));
+        assert_true(eval_alone(expr, &rng.rng, &row, &c, &err));
         text_value_print(&c, 0, TEXT_PLAIN, format_settings_default(), &out);
         assert_string_equal(strbuf_cstr(&out), cases[i].value);
         strbuf_fini(&out);
@@ -356,13 +366,58 @@ static void two_uuids_differ_and_say_their_version(void **state)
         struct column c;
         column_init(&c, type_of_kind(TYPE_UUID));
         assert_true(default_parse(guarded(texts[i]), c.type, *state, &expr, &canonical, &err));
-        assert_true(default_eval(expr, wall_ns, &rng.rng, NULL, &c, &err));
-        assert_true(default_eval(expr, wall_ns, &rng.rng, NULL, &c, &err));
+        struct default_run *run = default_run_new(wall_ns, &rng.rng);
+        assert_true(default_eval(expr, run, NULL, &c, &err));
+        assert_true(default_eval(expr, run, NULL, &c, &err));
+        default_run_free(run);
         assert_memory_not_equal(column_cell(&c, 0), column_cell(&c, 1), 16);
         assert_int_equal(((const uint8_t *)column_cell(&c, 1))[6] >> 4, i == 0 ? 4 : 7);
         assert_int_equal(((const uint8_t *)column_cell(&c, 1))[8] >> 6, 2);
         column_fini(&c);
     }
+}
+
+/* Several expressions of one insert, row by row: each has its own value, also after rows that fail. */
+static void rows_of_an_insert_share_its_time_and_nothing_else(void **state)
+{
+    static const struct {
+        const char *type, *text, *value; /* value NULL: it fails in each row */
+    } cases[] = {
+        { "DateTime", "now()", "2024-02-03 04:05:06" },
+        { "Date", "today()", "2024-02-03" },
+        { "Int32", "toInt32(toString(now()))", NULL },
+        { "String", "concat(upper(s), '-', toString(a), '-', toString(now64(3)))", "AB--5-2024-02-03 04:05:06.789" },
+        { "Array(DateTime)", "[now(), now()]", "['2024-02-03 04:05:06','2024-02-03 04:05:06']" },
+        { "Array(Int32)", "arrayMap(x -> x + 1, CAST(concat('[[1', substring(s, 3)), 'Array(Array(Int32))')[1])",
+          NULL },
+        { "Array(Int64)", "arrayMap(x -> x + a, [1, 2])", "[-4,-3]" },
+        { "Int64", "intDiv(a, a + 5)", NULL },
+    };
+    struct default_run *run = default_run_new(wall_ns, NULL);
+    const struct default_expr *exprs[ARRAY_COUNT(cases)] = { 0 };
+    struct block row;
+    fill_row(&row, *state);
+    for (size_t i = 0; i < 3 * ARRAY_COUNT(cases); i++) {
+        size_t k = i % ARRAY_COUNT(cases);
+        struct str canonical;
+        struct err err = { 0 };
+        struct column c;
+        struct strbuf out = { 0 };
+        column_init(&c, type_of(*state, cases[k].type));
+        if (exprs[k] == NULL)
+            assert_true(parse_beside(&row, guarded(cases[k].text), c.type, *state, &exprs[k], &canonical, &err));
+        assert_int_equal(default_eval(exprs[k], run, &row, &c, &err), cases[k].value != NULL);
+        assert_int_equal(c.rows, cases[k].value == NULL ? 0 : 1);
+        if (cases[k].value != NULL) {
+            text_value_print(&c, 0, TEXT_PLAIN, format_settings_default(), &out);
+            assert_string_equal(strbuf_cstr(&out), cases[k].value);
+        } else
+            assert_int_not_equal(err.code, ERR_OK);
+        strbuf_fini(&out);
+        column_fini(&c);
+    }
+    block_fini(&row);
+    default_run_free(run);
 }
 
 static void bad_expressions_are_refused_when_the_table_is_made(void **state)
@@ -505,7 +560,7 @@ static void a_failing_row_leaves_the_column_as_it_was(void **state)
         struct column c;
         column_init(&c, type_of(*state, texts[i][0]));
         assert_true(parse_beside(&row, guarded(texts[i][1]), c.type, *state, &expr, &canonical, &err));
-        assert_false(default_eval(expr, wall_ns, NULL, &row, &c, &err));
+        assert_false(eval_alone(expr, NULL, &row, &c, &err));
         assert_int_equal(c.rows, 0);
         for (size_t k = 0; k < c.children_count; k++)
             assert_int_equal(c.children[k].rows, 0);
@@ -556,10 +611,10 @@ static void an_expression_waits_for_the_columns_it_names(void **state)
     column_init(&b.columns[1], type_of_kind(TYPE_INT64));
     assert_true(parse_beside(&b, STR("y + 1"), b.columns[0].type, *state, &expr, &canonical, &err));
     assert_false(default_is_ready(expr, &b, 0));
-    assert_false(default_eval(expr, 0, NULL, &b, &b.columns[0], &err));
+    assert_false(eval_alone(expr, NULL, &b, &b.columns[0], &err));
     column_push_fixed(&b.columns[1], &(int64_t){ 41 });
     assert_true(default_is_ready(expr, &b, 0));
-    assert_true(default_eval(expr, 0, NULL, &b, &b.columns[0], &err));
+    assert_true(eval_alone(expr, NULL, &b, &b.columns[0], &err));
     assert_int_equal(*(const int64_t *)column_cell(&b.columns[0], 0), 42);
     block_fini(&b);
 }
@@ -612,6 +667,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_differs_each_time_comes_from_the_inserts_time_and_the_rng, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(two_uuids_differ_and_say_their_version, setup, teardown),
+        cmocka_unit_test_setup_teardown(rows_of_an_insert_share_its_time_and_nothing_else, setup, teardown),
         cmocka_unit_test_setup_teardown(bad_expressions_are_refused_when_the_table_is_made, setup, teardown),
         cmocka_unit_test_setup_teardown(nesting_and_chains_are_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_taken_reads_again_as_printed, setup, teardown),

@@ -301,6 +301,11 @@ static void nested_columns_agree_in_length(void **state)
     bench_init(&b, columns, ARRAY_COUNT(columns));
     assert_false(parse(&b, "JSONEachRow", "{\"n.x\":[1,2],\"n.y\":[\"a\"]}"));
     assert_int_equal(b.err.code, ERR_SIZES_OF_ARRAYS_DONT_MATCH);
+    assert_false(
+        parse(&b, "JSONEachRow", "{\"n.x\":[1,2],\"n.y\":[\"a\"]}{\"k\":\"?\"}")); /* what cannot be read first */
+    assert_int_equal(b.err.code, ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED);
+    assert_false(parse(&b, "JSONEachRow", "{\"n.x\":[1],\"n.y\":[\"a\"]}{\"n.x\":[1],\"n.y\":[]}"));
+    assert_int_equal(b.report.error_row, 2);
     b.settings.input_format_import_nested_json = true;
     assert_true(parse(&b, "JSONEachRow", "{\"n\":{\"x\":[1,2],\"y\":[\"a\",\"b\"]}}"));
     assert_true(rows_resolve_columns(b.schema, list, 2, false, b.columns, &b.count, &err));

@@ -109,7 +109,7 @@ static void nonsense_has_the_engines_code(void **state)
         { "wait_for_async_insert_timeout=0.5", ERR_OK },
         { "deduplicate_insert=foo", ERR_BAD_ARGUMENTS },
         { "deduplicate_insert=disable", ERR_OK },
-        { "sluice_ack=spooled", ERR_BAD_ARGUMENTS },
+        { "sluice_ack=spooled", ERR_OK }, /* spool.mode is on by default */
         { "sluice_ack=written", ERR_BAD_ARGUMENTS },
         { "sluice_ack=buffered", ERR_OK },
         { "asinc_insert=1", ERR_UNKNOWN_SETTING },

@@ -167,6 +167,29 @@ static void a_part_tells_what_it_holds(void **state)
     part_unref(part);
 }
 
+/* Repeated text takes little on disk and all of its bytes in memory: merges have to know. */
+static void a_part_tells_what_it_takes_in_memory(void **state)
+{
+    enum { ROWS = 1000, TEXT = 1000 };
+    struct files *files = *state;
+    struct row *rows = mem_zalloc(ROWS * sizeof *rows);
+    char *text = mem_zalloc(TEXT + 1);
+    memset(text, 'x', TEXT);
+    for (int i = 0; i < ROWS; i++)
+        rows[i] = (struct row){ 1, (uint64_t)i, text };
+    ddl(&files->f, "CREATE TABLE repeated (p Int32, k UInt64, s String) ORDER BY k");
+    struct table *t = find_table(&files->f, "repeated");
+    insert(t, rows, ROWS, "tok");
+    struct part_set *set = table_snapshot(t);
+    assert_true(set->parts[0]->bytes < 100000);
+    assert_true(part_memory_bytes(set->parts[0]) >= ROWS * TEXT);
+    assert_true(part_memory_bytes(set->parts[0]) < 2 * ROWS * TEXT);
+    part_set_unref(set);
+    table_unref(t);
+    free(text);
+    free(rows);
+}
+
 static void a_part_under_another_name_is_corrupt(void **state)
 {
     struct files *files = *state;
@@ -258,6 +281,7 @@ int main(void)
         cmocka_unit_test(other_names_are_refused),
         cmocka_unit_test(metadata_reads_back),
         cmocka_unit_test_setup_teardown(a_part_tells_what_it_holds, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_part_tells_what_it_takes_in_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(a_part_under_another_name_is_corrupt, setup, teardown),
         cmocka_unit_test_setup_teardown(every_flipped_byte_is_found_or_does_no_harm, setup, teardown),
         cmocka_unit_test_setup_teardown(sets_are_ordered_and_find_partitions, setup, teardown),
