@@ -12,9 +12,10 @@
 
 enum { ROWS_MIN = 64, BYTES_MIN = 1024, SHORT_STRING = 16, DATE32_FIRST = -25567 /* 1900-01-01 */ };
 
-static bool kind_has_offsets(enum type_kind kind)
+static bool has_offsets(const struct column *c)
 {
-    return kind == TYPE_STRING || kind == TYPE_ARRAY || kind == TYPE_MAP || kind == TYPE_NESTED;
+    enum type_kind kind = c->type->kind;
+    return (kind == TYPE_STRING && c->book == NULL) || kind == TYPE_ARRAY || kind == TYPE_MAP || kind == TYPE_NESTED;
 }
 
 void column_init(struct column *c, const struct type *type)
@@ -25,6 +26,17 @@ void column_init(struct column *c, const struct type *type)
     c->children = mem_zalloc(c->children_count * sizeof(c->children[0]));
     for (size_t i = 0; i < c->children_count; i++)
         column_init(&c->children[i], type->children[i]);
+}
+
+void column_code(struct column *c, struct codebook *book)
+{
+    must(c->rows == 0);
+    for (size_t i = 0; i < c->children_count; i++)
+        column_code(&c->children[i], book);
+    if (c->type->kind != TYPE_STRING)
+        return;
+    c->book = book;
+    c->width = sizeof(uint32_t);
 }
 
 void column_fini(struct column *c)
@@ -47,7 +59,7 @@ void column_truncate(struct column *c, size_t rows)
 {
     must(rows <= c->rows);
     uint64_t inside = rows; /* rows of the children, bytes of strings */
-    if (kind_has_offsets(c->type->kind))
+    if (has_offsets(c))
         inside = column_start(c, rows);
     for (size_t i = 0; i < c->children_count; i++)
         column_truncate(&c->children[i], (size_t)inside);
@@ -68,7 +80,7 @@ static void grow_rows(struct column *c, size_t need)
     size_t cap = grown(c->rows_cap, need, ROWS_MIN);
     if (c->type->nullable)
         c->nulls = mem_realloc(c->nulls, cap);
-    if (kind_has_offsets(c->type->kind))
+    if (has_offsets(c))
         c->offsets = mem_realloc(c->offsets, cap * sizeof(c->offsets[0]));
     if (c->width != 0) {
         c->data = mem_realloc(c->data, cap * c->width);
@@ -94,7 +106,7 @@ static inline void room_bytes(struct column *c, size_t more)
 void column_reserve(struct column *c, size_t more_rows, size_t more_bytes)
 {
     room_rows(c, more_rows);
-    if (c->type->kind == TYPE_STRING)
+    if (c->type->kind == TYPE_STRING && c->book == NULL)
         room_bytes(c, more_bytes);
     for (size_t i = 0; i < c->children_count && c->type->kind == TYPE_TUPLE; i++)
         column_reserve(&c->children[i], more_rows, more_bytes);
@@ -154,6 +166,10 @@ static void push_string(struct column *c, struct str s, bool null)
 
 void column_push_str(struct column *c, struct str s)
 {
+    if (c->book != NULL) {
+        column_push_fixed(c, &(uint32_t){ codebook_code(c->book, s) });
+        return;
+    }
     if (c->type->kind == TYPE_STRING) {
         push_string(c, s, false);
         return;
@@ -189,6 +205,8 @@ static void push_default(struct column *c, bool null)
 {
     switch (c->type->kind) {
     case TYPE_STRING:
+        if (c->book != NULL)
+            break; /* 0 is the empty string there, too */
         push_string(c, STR_EMPTY, null);
         return;
     case TYPE_TUPLE:
@@ -244,8 +262,19 @@ static void append_nulls(struct column *dst, const struct column *src, size_t fr
         memset(dst->nulls + dst->rows, 0, count);
 }
 
+static void append_decoded(struct column *dst, const struct column *src, size_t from, size_t count)
+{
+    must(dst->book == NULL && from <= src->rows && count <= src->rows - from);
+    for (size_t row = from; row < from + count; row++)
+        push_string(dst, column_str(src, row), column_is_null(src, row));
+}
+
 void column_append(struct column *dst, const struct column *src, size_t from, size_t count)
 {
+    if (dst->book != src->book) {
+        append_decoded(dst, src, from, count);
+        return;
+    }
     must(dst->type->kind == src->type->kind && dst->width == src->width);
     must(from <= src->rows && count <= src->rows - from);
     must(dst->type->nullable || !src->type->nullable);
@@ -348,7 +377,7 @@ static void gather_lists(struct column *dst, const struct column *src, const uin
 
 void column_gather(struct column *dst, const struct column *src, const uint32_t *rows, size_t count)
 {
-    must(dst->type->kind == src->type->kind && dst->width == src->width);
+    must(dst->type->kind == src->type->kind && dst->width == src->width && dst->book == src->book);
     must(dst->type->nullable || !src->type->nullable);
     if (count == 0)
         return;
@@ -459,6 +488,8 @@ int column_compare(const struct column *a, size_t row_a, const struct column *b,
     switch (a->type->kind) {
     case TYPE_STRING:
     case TYPE_FIXED_STRING:
+        if (a->book != NULL && a->book == b->book && column_code_at(a, row_a) == column_code_at(b, row_b))
+            return 0;
         return str_cmp(column_str(a, row_a), column_str(b, row_b));
     case TYPE_BFLOAT16:
         return compare_doubles((double)bfloat_load(p), (double)bfloat_load(q));
@@ -555,6 +586,19 @@ size_t column_bytes(const struct column *c)
     return bytes;
 }
 
+/* By how much more it would be if it were not coded. */
+static size_t decoded_more(const struct column *c)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < c->children_count; i++)
+        bytes += decoded_more(&c->children[i]);
+    if (c->book == NULL)
+        return bytes;
+    for (size_t row = 0; row < c->rows; row++)
+        bytes += column_str(c, row).len;
+    return bytes + c->rows * (sizeof(c->offsets[0]) - c->width);
+}
+
 /* ---- block ---- */
 
 void block_init(struct block *b, size_t columns_count)
@@ -601,6 +645,14 @@ size_t block_bytes(const struct block *b)
     size_t bytes = 0;
     for (size_t i = 0; i < b->columns_count; i++)
         bytes += column_bytes(&b->columns[i]);
+    return bytes;
+}
+
+size_t block_decoded_bytes(const struct block *b)
+{
+    size_t bytes = block_bytes(b);
+    for (size_t i = 0; i < b->columns_count; i++)
+        bytes += decoded_more(&b->columns[i]);
     return bytes;
 }
 

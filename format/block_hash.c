@@ -84,6 +84,11 @@ static void add_cell(struct row_bytes *out, const struct column *c, size_t row)
         if (null)
             return;
     }
+    if (c->type->kind == TYPE_STRING) {
+        struct str s = column_str(c, row);
+        put_string(out, (const uint8_t *)s.data, s.len);
+        return;
+    }
     if (c->width != 0) {
         put_cell(out, c->data + row * c->width, c->width);
         return;
@@ -94,10 +99,6 @@ static void add_cell(struct row_bytes *out, const struct column *c, size_t row)
         return;
     }
     uint64_t start = column_start(c, row), count = c->offsets[row] - start;
-    if (c->type->kind == TYPE_STRING) {
-        put_string(out, c->data + start, count);
-        return;
-    }
     put(out, &count, sizeof count);
     for (uint64_t at = start; at < start + count; at++)
         for (size_t i = 0; i < c->children_count; i++)

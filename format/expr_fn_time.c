@@ -39,7 +39,26 @@ static bool bind_in_zone(struct binder *b, struct node *node, size_t arg)
     return true;
 }
 
+/* What the first argument is converted to, else what it is. */
+static const struct type *time_looked_at(struct binder *b, const struct node *node)
+{
+    return node->convert != NULL && node->convert[0] != NULL ? node->convert[0] : bind_plain(b, node, 0);
+}
+
 /* ---- parts ---- */
+
+#define IN_ZONE(name, kind, arg)                                                                                       \
+    bool bind_##name##_in_zone(struct binder *b, struct node *node)                                                    \
+    {                                                                                                                  \
+        node->type = type_of_kind(kind);                                                                               \
+        return bind_in_zone(b, node, arg);                                                                             \
+    }
+IN_ZONE(uint8, TYPE_UINT8, 1)
+IN_ZONE(uint16, TYPE_UINT16, 1)
+IN_ZONE(uint32, TYPE_UINT32, 1)
+IN_ZONE(uint64, TYPE_UINT64, 1)
+IN_ZONE(format, TYPE_STRING, 2)
+#undef IN_ZONE
 
 bool bind_of_day(struct binder *b, struct node *node)
 {
@@ -74,7 +93,7 @@ static bool bind_start(struct binder *b, struct node *node, const struct type *t
 
 bool bind_time_start(struct binder *b, struct node *node)
 {
-    return bind_start(b, node, bind_plain(b, node, 0)) && bind_in_zone(b, node, 1);
+    return bind_in_zone(b, node, 1) && bind_start(b, node, time_looked_at(b, node));
 }
 
 bool call_time_start(struct eval *e, const struct node *node, const struct value *args, struct value *out)

@@ -123,6 +123,10 @@ struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_g
  * CORRUPTED_DATA, CHECKSUM_DOESNT_MATCH with row group, column and page. */
 must_use bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c,
                                   struct err *err);
+/* Whether the strings of a column of a row group, if it has any, are all dictionary-coded; *bytes: no less than what
+ * the dictionaries take. */
+bool parquet_strings_are_coded(const struct parquet_file *file, size_t row_group, size_t column, uint64_t *bytes);
+
 /* ---- reading some rows ---- */
 
 struct parquet_range { /* rows [from, to) of a row group; a list of them ascends, and none is empty */

@@ -546,8 +546,14 @@ static uint64_t *histogram_sum(struct arena *arena, const struct pq_chunk *chunk
 
 static uint64_t string_bytes(const struct pq_values *v, size_t from, size_t to)
 {
+    uint64_t bytes = 0;
     if (from == to)
         return 0;
+    if (v->codes != NULL) {
+        for (size_t i = from; i < to; i++)
+            bytes += pq_value_string(v, i).len;
+        return bytes;
+    }
     return v->strings.ends[to - 1] - (from == 0 ? v->strings.start : v->strings.ends[from - 1]);
 }
 
@@ -693,13 +699,12 @@ static bool values_are_utf8(const struct work *w)
     const struct pq_values *v = &w->values;
     if (w->leaf->convert != PQ_BYTES || v->count == 0)
         return true;
-    size_t bytes = (size_t)string_bytes(v, 0, v->count);
-    if (bytes == 0 || is_ascii(v->strings.bytes + v->strings.start, bytes))
+    if (v->codes == NULL && is_ascii(v->strings.bytes + v->strings.start, (size_t)string_bytes(v, 0, v->count)))
         return true;
     bool all = w->dictionary_values < v->count;
     size_t count = all ? v->count : w->e->dictionary.count;
     for (size_t i = 0; i < count; i++)
-        if (!text_is_utf8(pq_string(&v->strings, all ? i : w->e->dictionary.first[i])))
+        if (!text_is_utf8(pq_value_string(v, all ? i : w->e->dictionary.first[i])))
             return false;
     return true;
 }
@@ -738,6 +743,8 @@ bool pq_chunk_encode(struct pq_encoder *e, const struct pq_leaf *leaf, const str
     if (!pq_values_of(leaf, c, from, to, &e->values, &w.values, err))
         return false;
     try_dictionary(&w);
+    if (w.values.codes != NULL && w.dictionary_values < w.values.count)
+        pq_values_decode(&w.values, &e->values);
     chunk->entries = w.entries;
     chunk->codec = is_tiny(&w) ? PARQUET_UNCOMPRESSED : options->codec;
     chunk->bad_utf8 = leaf->string && !values_are_utf8(&w);

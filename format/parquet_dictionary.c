@@ -152,6 +152,32 @@ DEFINE_BUILD(build_u64, uint64_t, LOAD_U64, SAME, HASH_INTEGER, BYTES_U64)
 DEFINE_BUILD(build_strings, struct str, LOAD_STRING, str_eq, HASH_STRING, BYTES_STRING)
 DEFINE_BUILD(build_fixed, struct str, LOAD_FIXED, str_eq, HASH_STRING, BYTES_FIXED)
 
+/* Strings that have numbers already need no table but one by those. The same dictionary comes of it. */
+static bool build_coded(struct pq_dictionary *d, const struct pq_values *v, bool forced, struct limits limits)
+{
+    uint32_t *first = d->first_room.data, *indexes = d->indexes_room.data;
+    uint32_t *entries = pq_room(&d->slots_room, v->codes_end * sizeof *entries); /* of each code, from 1 on */
+    size_t bytes = 0, seen_bytes = 0, i;
+    memset(entries, 0, v->codes_end * sizeof *entries);
+    for (i = 0; i < v->count; i++) {
+        uint32_t code = v->codes[i];
+        if (i == TRIAL_VALUES && !forced && !pays(d, i, seen_bytes, bytes))
+            return false;
+        if (i < TRIAL_VALUES)
+            seen_bytes += BYTES_STRING(pq_string(&v->strings, code));
+        if (entries[code] == 0) {
+            bytes += BYTES_STRING(pq_string(&v->strings, code));
+            if (d->count >= limits.entries || bytes > limits.bytes)
+                break;
+            first[d->count++] = (uint32_t)i;
+            entries[code] = d->count;
+        }
+        indexes[i] = entries[code] - 1;
+    }
+    d->covered = i;
+    return forced || i >= TRIAL_VALUES || pays(d, i, seen_bytes, bytes);
+}
+
 bool pq_dictionary_build(struct pq_dictionary *d, const struct pq_leaf *leaf, const struct pq_values *v, bool forced)
 {
     struct table t = { .mask = SLOTS_FIRST - 1 };
@@ -174,7 +200,7 @@ bool pq_dictionary_build(struct pq_dictionary *d, const struct pq_leaf *leaf, co
     case PQ_DOUBLE:
         return build_u64(d, leaf, v, forced, limits, t);
     case PQ_BYTE_ARRAY:
-        return build_strings(d, leaf, v, forced, limits, t);
+        return v->codes != NULL ? build_coded(d, v, forced, limits) : build_strings(d, leaf, v, forced, limits, t);
     case PQ_FIXED:
         return build_fixed(d, leaf, v, forced, limits, t);
     default:

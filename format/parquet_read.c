@@ -284,12 +284,19 @@ static bool append_values(struct work *w, int encoding, struct str body, size_t 
 
 /* ---- nulls ---- */
 
+static void init_like(struct column *c, const struct column *like)
+{
+    column_init(c, like->type);
+    if (like->book != NULL)
+        column_code(c, like->book);
+}
+
 /* The last `values` cells of c become `slots` cells: def[i] says whether slot i has a value. def counts only entries
  * that have a slot. */
 static void spread(struct column *c, size_t values, const uint8_t *has_value, size_t slots)
 {
     struct column one;
-    column_init(&one, c->type);
+    init_like(&one, c);
     column_push_default(&one);
     size_t base = c->rows - values, from = c->rows, width = c->width;
     column_reserve(c, slots - values, 0);
@@ -850,7 +857,9 @@ static bool read_leaf(struct parquet_chunk *chunk, size_t leaf, const struct par
     for (unsigned i = 0; i < w.leaf->path_count; i++)
         w.c = &w.c->children[w.leaf->path[i]];
     w.to = w.c;
-    column_init(&w.part, w.leaf->type);
+    init_like(&w.part, w.c);
+    if (w.c->book != w.kept->dictionary.book)
+        column_code(&w.kept->dictionary, w.c->book);
     bool ok = read_chunk(&w, chunk, leaf);
     if (ok && w.leaf->lists_count > 0 && w.entries > 0)
         ok = build_lists(&w);
@@ -973,11 +982,25 @@ bool parquet_chunk_pages(struct parquet_chunk *chunk, struct parquet_pages *page
     return true;
 }
 
-static bool is_all_dictionary(const struct work *w)
+static bool is_all_dictionary(const struct parquet_file *file, const struct pq_meta_chunk *meta)
 {
     const uint32_t coded = 1U << PQ_RLE_DICTIONARY | 1U << PQ_PLAIN_DICTIONARY;
-    return w->file->checked && w->meta->data_encodings != 0 && (w->meta->data_encodings & ~coded) == 0 &&
-           pq_codec_known(w->meta->codec);
+    return file->checked && meta->data_encodings != 0 && (meta->data_encodings & ~coded) == 0 &&
+           pq_codec_known(meta->codec);
+}
+
+bool parquet_strings_are_coded(const struct parquet_file *file, size_t row_group, size_t column, uint64_t *bytes)
+{
+    *bytes = 0;
+    for (size_t i = file->tree.column_leaf[column]; i < file->tree.column_leaf[column + 1]; i++) {
+        const struct pq_meta_chunk *meta = &file->meta.groups[row_group].chunks[i];
+        if (file->tree.leaves[i].type->kind != TYPE_STRING || meta->entries == 0)
+            continue;
+        if (!is_all_dictionary(file, meta))
+            return false;
+        *bytes += (uint64_t)meta->uncompressed_bytes;
+    }
+    return true;
 }
 
 static bool dictionary_lacks(const struct column *dictionary, const struct column *cells)
@@ -1020,7 +1043,7 @@ bool parquet_chunk_lacks(struct parquet_chunk *chunk, size_t leaf, const struct 
     const size_t *leaves = &chunk->file->tree.column_leaf[chunk->column];
     must(leaf < leaves[1] - leaves[0]);
     struct work w = begin_work(chunk, leaves[0] + leaf, err);
-    bool lacks = false, ok = true, coded = is_all_dictionary(&w);
+    bool lacks = false, ok = true, coded = is_all_dictionary(w.file, w.meta);
     bool is_float = w.leaf->physical == PQ_FLOAT || w.leaf->physical == PQ_DOUBLE;
     w.to = &w.kept->dictionary;
     if (w.meta->entries > 0 && cells->rows > 0 && !is_float)

@@ -236,6 +236,12 @@ bool pq_values_of(const struct pq_leaf *leaf, const struct column *c, size_t fro
 {
     size_t nulls = count_nulls(c, from, to), count = to - from - nulls;
     *out = (struct pq_values){ .count = count };
+    if (c->book != NULL) {
+        out->codes = (const uint32_t *)(const void *)dense_cells(c, from, to, nulls, &room->cells);
+        out->codes_end = c->book->strings.rows;
+        out->strings = dense_strings(&c->book->strings, 0, c->book->strings.rows, 0, NULL);
+        return true;
+    }
     if (leaf->convert == PQ_BYTES) {
         out->strings = dense_strings(c, from, to, nulls, &room->ends);
         return true;
@@ -259,6 +265,18 @@ bool pq_values_of(const struct pq_leaf *leaf, const struct column *c, size_t fro
         out->fixed = cells;
         return true;
     }
+}
+
+void pq_values_decode(struct pq_values *v, struct pq_values_room *room)
+{
+    uint64_t *ends = pq_room(&room->ends, v->count * sizeof *ends);
+    strbuf_clear(&room->bytes);
+    for (size_t i = 0; i < v->count; i++) {
+        strbuf_add(&room->bytes, pq_value_string(v, i));
+        ends[i] = room->bytes.len;
+    }
+    v->strings = (struct pq_strings){ .bytes = room->bytes.len == 0 ? "" : room->bytes.data, .ends = ends };
+    v->codes = NULL;
 }
 
 /* ---- values to cells ---- */

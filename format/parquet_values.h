@@ -24,7 +24,13 @@ struct pq_values {
     size_t count;
     const uint8_t *fixed;      /* leaf->width bytes each */
     struct pq_strings strings; /* BYTE_ARRAY */
+    const uint32_t *codes;     /* of a coded column: value i is string codes[i]; else NULL */
+    size_t codes_end;          /* all are below */
 };
+static inline struct str pq_value_string(const struct pq_values *v, size_t i)
+{
+    return pq_string(&v->strings, v->codes == NULL ? i : v->codes[i]);
+}
 static inline uint32_t pq_value_width(const struct pq_leaf *leaf)
 {
     return leaf->physical == PQ_BOOLEAN ? 1 : leaf->width;
@@ -32,7 +38,7 @@ static inline uint32_t pq_value_width(const struct pq_leaf *leaf)
 static inline struct str pq_value(const struct pq_leaf *leaf, const struct pq_values *v, size_t i)
 {
     if (leaf->physical == PQ_BYTE_ARRAY)
-        return pq_string(&v->strings, i);
+        return pq_value_string(v, i);
     uint32_t width = pq_value_width(leaf);
     return str_make(v->fixed + i * width, width);
 }
@@ -41,6 +47,9 @@ static inline struct str pq_value(const struct pq_leaf *leaf, const struct pq_va
  * ARGUMENT_OUT_OF_BOUND for a time that its Parquet type cannot hold. */
 must_use bool pq_values_of(const struct pq_leaf *leaf, const struct column *c, size_t from, size_t to,
                            struct pq_values_room *room, struct pq_values *out, struct err *err);
+
+/* Values of a coded column become plain strings in room, the one that they were made with. */
+void pq_values_decode(struct pq_values *v, struct pq_values_room *room);
 
 /* Appends values as cells to c. Errors: CORRUPTED_DATA for a value that the cell's type cannot hold,
  * VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE for an INT96 beyond DateTime64(9). */

@@ -179,7 +179,7 @@ static bool write_group(struct parquet_writer *w, const struct block *block, siz
 /* Rows of one row group, by count and by the bytes of a row of this block. */
 static size_t group_rows(const struct parquet_writer *w, const struct block *block)
 {
-    size_t row_bytes = block->rows == 0 ? 1 : block_bytes(block) / block->rows + 1;
+    size_t row_bytes = block->rows == 0 ? 1 : block_decoded_bytes(block) / block->rows + 1;
     return MAX(MIN((size_t)w->options.row_group_rows, PQ_ROW_GROUP_BYTES / row_bytes), (size_t)1);
 }
 

@@ -46,10 +46,14 @@ struct str string_right(struct str s, int64_t count)
 
 void string_map(struct str s, enum string_map map, struct strbuf *out)
 {
+    char *to = strbuf_room(out, s.len);
+    if (to == NULL)
+        return;
     for (size_t i = 0; i < s.len; i++)
-        strbuf_add_char(out, map == STRING_LOWER   ? char_lower(s.data[i])
-                             : map == STRING_UPPER ? char_upper(s.data[i])
-                                                   : s.data[s.len - 1 - i]);
+        to[i] = map == STRING_LOWER   ? char_lower(s.data[i])
+                : map == STRING_UPPER ? char_upper(s.data[i])
+                                      : s.data[s.len - 1 - i];
+    strbuf_grew(out, s.len);
 }
 
 struct str string_part(struct str s, int64_t from, int64_t length)

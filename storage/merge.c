@@ -4,6 +4,9 @@
  *   source 2: row group, row -> heap by sorting key, then by age -> runs (source, from, count) -> output block ->
  * writer source n: row group, row ->/
  *
+ * Strings that all sources hold as numbers of dictionaries stay numbers, of one codebook of the merge: each distinct
+ * one is hashed once for each row group that is read, and the writer makes its dictionaries by the numbers.
+ *
  * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The
  * rows that come out are counted and hashed, and have to be those that the sources' footers tell of (where a column was
  * added since, those that were read, hashed then): an error of reading and one of merging are both found. A Replacing
@@ -16,6 +19,7 @@
 #include "base/log.h"
 #include "format/defaults.h"
 #include "storage/delta_schema.h"
+#include "storage/verify.h"
 
 enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_SHARE = 8 }; /* of the memory, in rows that wait to be written */
 enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
@@ -39,6 +43,8 @@ struct merger {
     const struct merge_job *job;
     const struct schema *schema;
     struct source *sources;
+    struct codebook book;
+    bool *is_coded;       /* columns whose strings are in it */
     struct source **heap; /* those that have rows left; the first is the next */
     size_t heap_count;
     struct run *runs;
@@ -56,11 +62,14 @@ struct merger {
     uint64_t expired;
 };
 
-static void init_block(struct block *block, const struct schema *schema)
+static void init_block(struct merger *m, struct block *block)
 {
+    const struct schema *schema = m->schema;
     block_init(block, schema->columns_count);
     for (size_t i = 0; i < schema->columns_count; i++) {
         column_init(&block->columns[i], schema->columns[i].type);
+        if (m->is_coded[i])
+            column_code(&block->columns[i], &m->book);
         block->names[i] = schema->columns[i].name;
     }
 }
@@ -97,6 +106,40 @@ static bool map_columns(struct merger *m, struct source *source, struct err *err
     source->has_dropped = found < own->columns_count;
     source->is_whole = ordered == own->columns_count && ordered == m->schema->columns_count;
     return true;
+}
+
+static bool map_sources(struct merger *m, struct err *err)
+{
+    for (size_t i = 0; i < m->job->sources_count; i++) {
+        m->sources[i].part = m->job->sources[i];
+        if (!map_columns(m, &m->sources[i], err))
+            return false;
+    }
+    return true;
+}
+
+/* Whether every source has the column's strings in dictionaries, which together fit the memory of the output. */
+static bool column_is_coded(const struct merger *m, size_t column)
+{
+    uint64_t bytes = 0, more;
+    for (size_t i = 0; i < m->job->sources_count; i++) {
+        const struct source *source = &m->sources[i];
+        for (size_t group = 0; group < parquet_row_groups(source->part->file); group++, bytes += more)
+            if (!parquet_strings_are_coded(source->part->file, group, (size_t)source->columns[column], &more) ||
+                more > m->out_bytes - bytes)
+                return false;
+    }
+    return bytes > 0;
+}
+
+/* None where columns are filled or rows are made anew: that is done with plain ones. */
+static void choose_coded(struct merger *m)
+{
+    bool plain = m->job->def->rule.kind != COLLAPSE_NOTHING;
+    for (size_t i = 0; i < m->job->sources_count; i++)
+        plain = plain || !m->sources[i].is_whole;
+    for (size_t i = 0; i < m->schema->columns_count && !plain; i++)
+        m->is_coded[i] = column_is_coded(m, i);
 }
 
 /* Rows that were written before a column was added get its default, as of the time the part was made. */
@@ -363,9 +406,8 @@ static bool open_sources(struct merger *m, struct err *err)
     for (size_t i = 0; i < m->job->sources_count; i++) {
         struct source *source = &m->sources[i];
         bool more = false;
-        source->part = m->job->sources[i];
-        init_block(&source->block, m->schema);
-        if (!map_columns(m, source, err) || !next_group(m, source, &more, err))
+        init_block(m, &source->block);
+        if (!next_group(m, source, &more, err))
             return false;
         if (more)
             m->heap[m->heap_count++] = source;
@@ -390,7 +432,6 @@ static bool open_writer(struct merger *m, struct err *err)
     uint64_t rows = 0;
     for (size_t i = 0; i < job->sources_count; i++)
         rows += job->sources[i]->rows;
-    m->out_bytes = (job->memory == 0 ? MERGE_MEMORY_MAX : job->memory) / OUT_SHARE;
     m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
@@ -402,6 +443,17 @@ static bool open_writer(struct merger *m, struct err *err)
                                        .blooms_count = def->blooms_count,
                                        .row_group_rows = m->group_rows };
     return part_writer_open(job->fs, job->dir, job->name, def->stored, &options, &m->writer, err);
+}
+
+/* Names the part to blame, if one is. */
+static bool verify_sources(const struct merger *m, struct err *err)
+{
+    static const int never;
+    const int *cancel = m->job->cancel_a == NULL ? &never : m->job->cancel_a;
+    for (size_t i = 0; i < m->job->sources_count; i++)
+        if (!part_verify(m->sources[i].part, m->job->def, cancel, err))
+            return err_wrap(err, "merge: part");
+    return true;
 }
 
 /* What went in is what came out, but for the rows that the engine's rule took and made and those that expired, which
@@ -416,6 +468,8 @@ static bool check_rows(const struct merger *m, struct err *err)
     struct hash128 sum = hash128_sub(hash128_add(hash128_sub(m->sum, account.taken), account.made), m->expired_sum);
     if (written == rows && hash128_eq(part_writer_hash_sum(m->writer), sum))
         return true;
+    if (!verify_sources(m, err))
+        return false;
     return err_set(err, ERR_LOGICAL_ERROR,
                    "merge in %s: %llu rows went in, the engine took %llu and made %llu, %llu expired, %llu came out, "
                    "or not the same ones",
@@ -463,21 +517,28 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
     m.sources = mem_zalloc(job->sources_count * sizeof *m.sources);
     m.heap = mem_zalloc(job->sources_count * sizeof(struct source *));
     m.runs = mem_alloc(RUNS_MAX * sizeof *m.runs);
-    init_block(&m.out, m.schema);
-    init_block(&m.kept, m.schema);
-    init_block(&m.live, m.schema);
+    m.is_coded = mem_zalloc(m.schema->columns_count * sizeof *m.is_coded);
+    m.out_bytes = (job->memory == 0 ? MERGE_MEMORY_MAX : job->memory) / OUT_SHARE;
+    codebook_init(&m.book);
+    bool ok = map_sources(&m, err);
+    if (ok)
+        choose_coded(&m);
+    init_block(&m, &m.out);
+    init_block(&m, &m.kept);
+    init_block(&m, &m.live);
     if (job->def->rule.kind != COLLAPSE_NOTHING)
         m.collapse = collapse_new(&job->def->rule, &m.out);
-    bool ok = open_sources(&m, err) && open_writer(&m, err) && merge_all(&m, err) && finish(&m, err);
+    ok = ok && open_sources(&m, err) && open_writer(&m, err) && merge_all(&m, err) && finish(&m, err);
     for (size_t i = 0; i < job->sources_count; i++) {
-        if (m.sources[i].part != NULL)
-            block_fini(&m.sources[i].block);
+        block_fini(&m.sources[i].block);
         free(m.sources[i].columns);
     }
     block_fini(&m.out);
     block_fini(&m.kept);
     block_fini(&m.live);
     collapse_free(m.collapse);
+    codebook_fini(&m.book);
+    free(m.is_coded);
     free(m.sources);
     free(m.heap);
     free(m.runs);

@@ -192,6 +192,8 @@ static bool select_(struct sql_run *run, struct sql_query *query, struct strbuf 
     struct sql_resolver resolver = { .run = run, .arena = run->arena };
     if (!sql_resolve_query(&resolver, query, NULL, err) || !sql_emit_query(run, query, sql, err))
         return false;
+    for (size_t i = 0; i < query->columns_count; i++)
+        query->columns[i].type = sql_type_written(run, query->columns[i].type);
     uint64_t time_ns = run->session->limits.time_ns;
     run->deadline_ns = time_ns == 0 ? 0 : clock_mono_ns(clock_real()) + time_ns;
     return sql_execute(run, sql, query->columns, query->columns_count, err);
@@ -337,6 +339,23 @@ static bool dispatch(struct sql_run *run, struct sql_statement *statement, struc
     return true; /* SET: its settings are in the result */
 }
 
+/* session_timezone: of the statement's own clause, else of the session. Nothing else of the session's settings counts
+ * in an expression. */
+static bool set_zone(struct sql_run *run, struct err *err)
+{
+    struct format_settings *settings = ARENA_NEW(run->arena, struct format_settings);
+    const struct sql_result *result = run->result;
+    *settings = *format_settings_default();
+    settings->session_timezone = run->session->settings->session_timezone;
+    for (size_t i = 0; i < result->settings_count; i++)
+        if (str_is(result->settings[i].name, "session_timezone"))
+            settings->session_timezone = result->settings[i].value;
+    run->settings = settings;
+    run->zone = timezone_find(settings->session_timezone);
+    return run->zone != NULL ||
+           err_set(err, ERR_BAD_ARGUMENTS, "Unknown session_timezone: " STR_FMT, STR_ARG(settings->session_timezone));
+}
+
 bool sql_run(const struct sql_session *session, struct str query, struct sql_result *result, struct err *err)
 {
     struct sql_session own = *session;
@@ -353,7 +372,7 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
         result->format = statement.format;
         result->settings = statement.settings;
         result->settings_count = statement.settings_count;
-        ok = dispatch(&run, &statement, err);
+        ok = set_zone(&run, err) && dispatch(&run, &statement, err);
     }
     sql_calls_fini(&run);
     sql_sources_fini(&run);
@@ -382,7 +401,11 @@ bool sql_expression_type(struct str text, const struct schema_column *columns, s
 {
     struct sql_session session = { .database = STR("default"), .settings = format_settings_default() };
     struct sql_result result = { .arena = arena_new(ARENA_FIRST_BYTES) };
-    struct sql_run run = { .session = &session, .result = &result, .arena = result.arena };
+    struct sql_run run = { .session = &session,
+                           .settings = session.settings,
+                           .zone = timezone_utc(),
+                           .result = &result,
+                           .arena = result.arena };
     struct sql_table table = { .columns = ARENA_ARRAY(run.arena, struct sql_column, count + 1) };
     for (size_t i = 0; i < count; i++)
         if (columns[i].type != NULL)

@@ -61,7 +61,7 @@ struct sql_node {
     struct str alias;
     struct sql_query *query; /* SUBQUERY */
     size_t offset;           /* in the statement, for messages */
-    struct sql_value value;  /* LITERAL */
+    struct sql_value value;  /* LITERAL; of a lambda its text */
 
     /* from here on: the resolver's */
     enum sql_progress state;
@@ -188,6 +188,7 @@ must_use bool sql_parse_query(struct str text, struct arena *arena, struct sql_q
 /* The whole of text is one expression. */
 must_use bool sql_parse_expression(struct str text, struct arena *arena, struct sql_node **node, struct err *err);
 
+bool sql_node_is_lambda(const struct sql_node *node);
 /* The name of a column that is this expression, as ClickHouse gives it: "plus(a, 1)". */
 void sql_node_print(const struct sql_node *node, struct strbuf *out);
 #endif

@@ -598,7 +598,9 @@ bool sql_bind_session(struct sql_resolver *r, struct sql_node *node, struct err 
     const struct sql_session *session = r->run->session;
     if (str_is(node->name, "version"))
         return set_text(r, node, session->version);
-    if (str_is(node->name, "timezone") || str_is(node->name, "serverTimezone"))
+    if (str_is(node->name, "timezone"))
+        return set_text(r, node, timezone_name(r->run->zone));
+    if (str_is(node->name, "serverTimezone"))
         return set_text(r, node, STR("UTC"));
     if (str_is(node->name, "displayName") || str_is(node->name, "hostName") || str_is(node->name, "FQDN"))
         return set_text(r, node, session->display_name);
@@ -662,17 +664,32 @@ bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err 
     return set_setting(r, node, type, value);
 }
 
+static bool set_now(struct sql_resolver *r, struct sql_node *node, int64_t seconds, struct err *err)
+{
+    struct sql_value value = sql_int(seconds);
+    const struct type *type = type_of_kind(TYPE_DATETIME);
+    if (node->args_count > 0) {
+        struct str zone = sql_node_constant(node->args[0])->value.s;
+        if (timezone_find(zone) == NULL)
+            return err_set(err, ERR_BAD_ARGUMENTS, "time zone '" STR_FMT "' is not known (at position %zu)",
+                           STR_ARG(zone), node->offset + 1);
+        if (zone.len > 0)
+            type = sql_type_make(r->arena, "DateTime('" STR_FMT "')", STR_ARG(zone));
+    }
+    sql_node_set_value(r, node, type, &value);
+    return true;
+}
+
 bool sql_bind_now(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     int64_t wall_ns = r->run->session->wall_ns, seconds = wall_ns / (int64_t)NS_PER_S;
+    int64_t today = (seconds + timezone_offset(r->run->zone, seconds)) / 86400;
     if (str_is(node->name, "now") || str_is(node->name, "nowInBlock"))
-        return node->args_count == 0
-                   ? set_integer(r, node, TYPE_DATETIME, seconds)
-                   : sql_bind_error(node, ERR_NOT_IMPLEMENTED, "a time zone is not supported here", err);
+        return set_now(r, node, seconds, err);
     if (str_is(node->name, "today"))
-        return set_integer(r, node, TYPE_DATE, seconds / 86400);
+        return set_integer(r, node, TYPE_DATE, today);
     if (str_is(node->name, "yesterday"))
-        return set_integer(r, node, TYPE_DATE, seconds / 86400 - 1);
+        return set_integer(r, node, TYPE_DATE, today - 1);
     const struct sql_node *digits = node->args_count > 0 ? sql_node_constant(node->args[0]) : NULL;
     int64_t precision = digits != NULL && digits->value.kind == SQL_INT ? digits->value.i : 3;
     if ((node->args_count > 0 && digits == NULL) || precision < 0 || precision > 9)

@@ -13,9 +13,29 @@ static bool no_conversion(const struct type *from, const struct type *to, struct
                    STR_ARG(from->text), STR_ARG(to->text));
 }
 
-static const struct time_zone *zone_of(const struct type *type)
+const struct type *sql_type_of_column(const struct sql_run *run, const struct type *type)
 {
-    const struct time_zone *zone = timezone_find(type->timezone);
+    bool time = type->kind == TYPE_DATETIME || type->kind == TYPE_DATETIME64;
+    if (!time || type->timezone.len > 0 || run->zone == timezone_utc())
+        return type;
+    struct type *own = ARENA_NEW(run->arena, struct type);
+    *own = *type;
+    own->timezone = STR("UTC");
+    return own;
+}
+
+const struct type *sql_type_written(const struct sql_run *run, const struct type *type)
+{
+    const struct type *written;
+    struct err ignored = { 0 };
+    if (run->zone == timezone_utc() || !type_parse(type->text, run->arena, &written, &ignored))
+        return type;
+    return written;
+}
+
+const struct time_zone *sql_run_zone(const struct sql_run *run, const struct type *type)
+{
+    const struct time_zone *zone = type->timezone.len > 0 ? timezone_find(type->timezone) : run->zone;
     return zone == NULL ? timezone_utc() : zone;
 }
 
@@ -161,7 +181,8 @@ static bool push_instant(int64_t ticks, unsigned digits, const struct time_zone 
     return sql_value_push(&value, to, err);
 }
 
-static bool time_to_time(const struct column *from, size_t row, struct column *to, struct err *err)
+static bool time_to_time(const struct sql_run *run, const struct column *from, size_t row, struct column *to,
+                         struct err *err)
 {
     struct strbuf bytes = { 0 };
     struct sql_value value = cell_value(from, row, &bytes);
@@ -172,12 +193,13 @@ static bool time_to_time(const struct column *from, size_t row, struct column *t
             struct sql_value days = sql_int(to->type->kind == TYPE_DATE ? clamp(value.i, 0, UINT16_MAX) : value.i);
             return sql_value_push(&days, to, err);
         }
-        return push_instant(timezone_to_utc(zone_of(to->type), value.i, 0), 0, timezone_utc(), to, err);
+        return push_instant(timezone_to_utc(sql_run_zone(run, to->type), value.i, 0), 0, timezone_utc(), to, err);
     }
-    return push_instant(value.i, sql_type_scale(type), zone_of(type), to, err);
+    return push_instant(value.i, sql_type_scale(type), sql_run_zone(run, type), to, err);
 }
 
-static bool number_to_time(const struct column *from, size_t row, struct column *to, struct err *err)
+static bool number_to_time(const struct sql_run *run, const struct column *from, size_t row, struct column *to,
+                           struct err *err)
 {
     struct strbuf bytes = { 0 };
     struct sql_value value = cell_value(from, row, &bytes);
@@ -200,7 +222,7 @@ static bool number_to_time(const struct column *from, size_t row, struct column 
         struct sql_value ticks = sql_int((int64_t)(d * sql_wide_to_double(sql_wide_pow10(type->precision))));
         return sql_value_push(&ticks, to, err);
     }
-    return push_instant(i, 0, timezone_utc(), to, err);
+    return push_instant(i, 0, sql_run_zone(run, type), to, err);
 }
 
 /* As a number: days, seconds, or seconds with their fraction. */
@@ -211,7 +233,8 @@ static bool time_to_number(const struct column *from, size_t row, struct column 
 
 /* ---- text ---- */
 
-static bool to_text(const struct column *from, size_t row, struct column *to, struct err *err)
+static bool to_text(const struct sql_run *run, const struct column *from, size_t row, struct column *to,
+                    struct err *err)
 {
     struct strbuf text = { 0 };
     struct str s;
@@ -223,7 +246,7 @@ static bool to_text(const struct column *from, size_t row, struct column *to, st
         while (s.len > 0 && s.data[s.len - 1] == '\0')
             s.len--;
     } else {
-        text_value_print(from, row, TEXT_PLAIN, format_settings_default(), &text);
+        text_value_print(from, row, TEXT_PLAIN, run->settings, &text);
         s = strbuf_view(&text);
     }
     column_push_str(to, s);
@@ -232,16 +255,16 @@ static bool to_text(const struct column *from, size_t row, struct column *to, st
 }
 
 /* A text is never NULL: for a Nullable target it is read as what that wraps. */
-static bool parse_text(struct str s, struct column *to, struct err *err)
+static bool parse_text(const struct sql_run *run, struct str s, struct column *to, struct err *err)
 {
     if (!to->type->nullable)
-        return text_value_parse(s, TEXT_PLAIN, format_settings_default(), to, err);
+        return text_value_parse(s, TEXT_PLAIN, run->settings, to, err);
     struct type plain = *to->type;
     struct column column;
     struct strbuf bytes = { 0 };
     plain.nullable = false;
     column_init(&column, &plain);
-    bool ok = text_value_parse(s, TEXT_PLAIN, format_settings_default(), &column, err);
+    bool ok = text_value_parse(s, TEXT_PLAIN, run->settings, &column, err);
     if (ok) {
         struct sql_value value = sql_value_of_cell(&column, 0, &bytes);
         ok = sql_value_push(&value, to, err);
@@ -252,7 +275,7 @@ static bool parse_text(struct str s, struct column *to, struct err *err)
 }
 
 /* A date may stand for its midnight, and a date with a time for its date. */
-static bool from_text(struct str s, struct column *to, struct err *err)
+static bool from_text(const struct sql_run *run, struct str s, struct column *to, struct err *err)
 {
     enum { DATE_CHARS = 10 };
     const struct type *type = to->type;
@@ -272,14 +295,14 @@ static bool from_text(struct str s, struct column *to, struct err *err)
     bool date = type->kind == TYPE_DATE || type->kind == TYPE_DATE32;
     if (date && s.len > DATE_CHARS && (s.data[DATE_CHARS] == ' ' || s.data[DATE_CHARS] == 'T'))
         s = str_sub(s, 0, DATE_CHARS);
-    if (parse_text(s, to, &first))
+    if (parse_text(run, s, to, &first))
         return true;
     if ((type->kind == TYPE_DATETIME || type->kind == TYPE_DATETIME64) && s.len == DATE_CHARS) {
         struct strbuf whole = { 0 };
         struct err second = { 0 };
         strbuf_add(&whole, s);
         strbuf_add_text(&whole, " 00:00:00");
-        bool ok = parse_text(strbuf_view(&whole), to, &second);
+        bool ok = parse_text(run, strbuf_view(&whole), to, &second);
         strbuf_fini(&whole);
         if (ok)
             return true;
@@ -293,18 +316,19 @@ static bool from_text(struct str s, struct column *to, struct err *err)
 
 /* ---- the rest ---- */
 
-static bool container_to_container(const struct column *from, size_t row, struct column *to, struct err *err)
+static bool container_to_container(const struct sql_run *run, const struct column *from, size_t row, struct column *to,
+                                   struct err *err)
 {
     if (from->children_count != to->children_count)
         return no_conversion(from->type, to->type, err);
     if (from->type->kind == TYPE_TUPLE) {
         for (size_t i = 0; i < from->children_count; i++)
-            if (!sql_cast_cell(&from->children[i], row, &to->children[i], err))
+            if (!sql_cast_cell(run, &from->children[i], row, &to->children[i], err))
                 return false;
     } else {
         for (uint64_t at = column_start(from, row); at < from->offsets[row]; at++)
             for (size_t i = 0; i < from->children_count; i++)
-                if (!sql_cast_cell(&from->children[i], (size_t)at, &to->children[i], err))
+                if (!sql_cast_cell(run, &from->children[i], (size_t)at, &to->children[i], err))
                     return false;
     }
     column_push_row_end(to);
@@ -331,15 +355,16 @@ static bool is_container(const struct type *type)
     return sql_rep_of(type) == SQL_REP_KEY;
 }
 
-static bool cast_plain(const struct column *from, size_t row, struct column *to, struct err *err)
+static bool cast_plain(const struct sql_run *run, const struct column *from, size_t row, struct column *to,
+                       struct err *err)
 {
     const struct type *a = from->type, *b = to->type;
     if (sql_type_is_string(a) && b->kind == TYPE_STRING)
-        return to_text(from, row, to, err);
+        return to_text(run, from, row, to, err);
     if (sql_type_is_string(a))
-        return from_text(column_str(from, row), to, err);
+        return from_text(run, column_str(from, row), to, err);
     if (b->kind == TYPE_STRING)
-        return to_text(from, row, to, err);
+        return to_text(run, from, row, to, err);
     bool a_number = sql_type_is_number(a) || sql_type_is_enum(a), b_number = sql_type_is_number(b);
     if (sql_type_is_enum(b))
         return sql_type_is_int(a) || sql_type_is_enum(a) ? number_to_enum(from, row, to, err)
@@ -349,21 +374,21 @@ static bool cast_plain(const struct column *from, size_t row, struct column *to,
     if ((a_number || sql_type_is_clock(a)) && b_number)
         return number_to_number(from, row, to, err);
     if (sql_type_is_time(a) && sql_type_is_time(b))
-        return time_to_time(from, row, to, err);
+        return time_to_time(run, from, row, to, err);
     if (sql_type_is_time(a) && b_number)
         return time_to_number(from, row, to, err);
     if (a_number && sql_type_is_time(b))
-        return number_to_time(from, row, to, err);
+        return number_to_time(run, from, row, to, err);
     if ((a->kind == TYPE_IPV4 && sql_type_is_int(b)) || (sql_type_is_int(a) && b->kind == TYPE_IPV4))
         return number_to_number(from, row, to, err);
     if (a->kind == TYPE_IPV4 || a->kind == TYPE_IPV6)
         return ip_to_ip(from, row, to, err);
     if (is_container(a) && a->kind == b->kind)
-        return container_to_container(from, row, to, err);
+        return container_to_container(run, from, row, to, err);
     return no_conversion(a, b, err);
 }
 
-bool sql_cast_cell(const struct column *from, size_t row, struct column *to, struct err *err)
+bool sql_cast_cell(const struct sql_run *run, const struct column *from, size_t row, struct column *to, struct err *err)
 {
     if (column_is_null(from, row) || from->type->kind == TYPE_NOTHING) {
         if (!to->type->nullable)
@@ -381,7 +406,7 @@ bool sql_cast_cell(const struct column *from, size_t row, struct column *to, str
         strbuf_fini(&bytes);
         return ok;
     }
-    bool ok = cast_plain(from, row, to, err);
+    bool ok = cast_plain(run, from, row, to, err);
     if (!ok)
         column_truncate(to, rows);
     return ok;
@@ -398,7 +423,7 @@ static bool text_overflows(const struct sql_call *call, const struct sql_value *
     if (value->kind != SQL_TEXT || type->kind > TYPE_INT256 || type->kind == TYPE_UINT256)
         return false;
     column_init(&column, type_of_kind(TYPE_INT256));
-    if (text_value_parse(value->s, TEXT_PLAIN, format_settings_default(), &column, &ignored)) {
+    if (text_value_parse(value->s, TEXT_PLAIN, call->run->settings, &column, &ignored)) {
         struct sql_value wide = sql_value_of_cell(&column, 0, &bytes);
         fits = sql_wide_fits(sql_value_wide(&wide, column.type), type);
     }
@@ -422,7 +447,7 @@ bool sql_cast_run(struct sql_call *call, const struct sql_value *args, struct sq
         return false;
     struct column *to = sql_call_target(call);
     bool overflows = call->op != SQL_CAST_THROW && text_overflows(call, &args[0]);
-    if (!overflows && sql_cast_cell(from, 0, to, &failure))
+    if (!overflows && sql_cast_cell(call->run, from, 0, to, &failure))
         return sql_call_result(call, out);
     if (call->op == SQL_CAST_THROW) {
         *err = failure;
@@ -497,11 +522,11 @@ static long long constant_int(const struct sql_node *node, size_t i)
 }
 
 /* The type that toX() of these arguments makes. A time keeps its zone. */
-static void target_text(const struct sql_node *node, struct str name, struct strbuf *text)
+static void target_text(const struct sql_resolver *r, const struct sql_node *node, struct str name, struct strbuf *text)
 {
     struct str zone = constant_text(node, node->args_count - 1);
     if (zone.len == 0 || node->args_count == 1)
-        zone = node->args[0]->type->timezone;
+        zone = sql_type_written(r->run, node->args[0]->type)->timezone;
     if (!str_starts(name, STR("DateTime")))
         zone = STR_EMPTY;
     if (str_is(name, "DateTime64"))
@@ -553,7 +578,7 @@ bool sql_bind_convert(struct sql_resolver *r, struct sql_node *node, struct err 
         name.len -= STR("OrNull").len;
     struct strbuf text = { 0 };
     const struct type *target;
-    target_text(node, name, &text);
+    target_text(r, node, name, &text);
     bool ok = type_parse(arena_dup(r->arena, strbuf_view(&text)), r->arena, &target, err);
     strbuf_fini(&text);
     if (!ok)

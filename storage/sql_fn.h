@@ -29,6 +29,11 @@ bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const str
 void sql_node_set_column(const struct sql_select *select, struct sql_node *node, struct sql_table *table,
                          size_t column);
 
+/* sql_bridge.c */
+/* Binds a call of a function that the expressions of columns have; its arguments, lambdas apart, are resolved. */
+bool sql_bridge_bind(struct sql_resolver *r, struct sql_node *node, struct err *err);
+bool sql_bridge_is_volatile(const struct sql_call *call);
+
 /* sql_bind.c */
 /* IN, EXISTS, interval arithmetic, count(*): *taken when it was one of them. */
 bool sql_resolve_special(struct sql_resolver *r, struct sql_node *node, bool *taken, struct err *err);

@@ -22,7 +22,7 @@ static bool add_key(struct sql_call *call, size_t i, const struct sql_value *val
     if (ok && value->kind == SQL_NULL)
         column_push_null(&column);
     else if (ok)
-        ok = sql_cast_cell(from, 0, &column, err);
+        ok = sql_cast_cell(call->run, from, 0, &column, err);
     if (ok)
         sql_key_add(out, &column, 0);
     column_fini(&column);
@@ -386,7 +386,7 @@ bool sql_run_array_join_text(struct sql_call *call, const struct sql_value *args
         if (!first)
             strbuf_add(&call->out, separator);
         first = false;
-        text_value_print(&column->children[0], (size_t)i, TEXT_PLAIN, format_settings_default(), &call->out);
+        text_value_print(&column->children[0], (size_t)i, TEXT_PLAIN, call->run->settings, &call->out);
     }
     *out = sql_text(strbuf_view(&call->out));
     return true;

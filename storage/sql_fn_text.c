@@ -62,7 +62,7 @@ bool sql_run_concat(struct sql_call *call, const struct sql_value *args, struct 
             const struct column *column = sql_call_column(call, i, &args[i], err);
             if (column == NULL)
                 return false;
-            text_value_print(column, 0, TEXT_PLAIN, format_settings_default(), &call->out);
+            text_value_print(column, 0, TEXT_PLAIN, call->run->settings, &call->out);
         }
         if (!string_fits(call->out.len, err))
             return false;

@@ -11,9 +11,14 @@ static bool is_date(const struct type *type)
     return type->kind == TYPE_DATE || type->kind == TYPE_DATE32;
 }
 
-static bool take_apart(const struct sql_value *value, const struct type *type, struct moment *m, struct err *err)
+static bool take_apart(struct sql_call *call, size_t i, const struct sql_value *args, struct moment *m, struct err *err)
 {
-    return moment_of(value->kind == SQL_INT ? value->i : 0, type, timezone_utc(), m, err);
+    return moment_of(args[i].kind == SQL_INT ? args[i].i : 0, call->types[i], call->run->zone, m, err);
+}
+
+static bool is_utc(const struct sql_resolver *r, const struct type *type)
+{
+    return sql_run_zone(r->run, type) == timezone_utc();
 }
 
 /* ---- parts ---- */
@@ -21,7 +26,7 @@ static bool take_apart(const struct sql_value *value, const struct type *type, s
 bool sql_run_time_part(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct moment m;
-    if (!take_apart(&args[0], call->types[0], &m, err))
+    if (!take_apart(call, 0, args, &m, err))
         return false;
     *out = sql_int(moment_part(&m, call->op));
     return true;
@@ -31,9 +36,10 @@ bool sql_run_time_part(struct sql_call *call, const struct sql_value *args, stru
 
 static const struct type *datetime_like(struct sql_resolver *r, const struct type *type)
 {
-    if (type->timezone.len == 0)
+    struct str zone = sql_type_written(r->run, type)->timezone;
+    if (zone.len == 0)
         return type_of_kind(TYPE_DATETIME);
-    return sql_type_make(r->arena, "DateTime('" STR_FMT "')", STR_ARG(type->timezone));
+    return sql_type_make(r->arena, "DateTime('" STR_FMT "')", STR_ARG(zone));
 }
 
 bool sql_bind_time_start(struct sql_resolver *r, struct sql_node *node, struct err *err)
@@ -52,12 +58,12 @@ bool sql_bind_time_start(struct sql_resolver *r, struct sql_node *node, struct e
     if (moment_start_is_date(op))
         node->type = type_of_kind(TYPE_DATE);
     else if (op == 's' && type->kind == TYPE_DATETIME64)
-        node->type = type;
+        node->type = sql_type_written(r->run, type);
     else
         node->type = datetime_like(r, type);
     for (size_t i = 0; i < ARRAY_COUNT(plain); i++) {
         if (plain[i].op != op || type->kind != TYPE_DATETIME || !sql_node_is_simple(node->args[0]) ||
-            timezone_find(type->timezone) != timezone_utc())
+            !is_utc(r, node->type))
             continue;
         node->emit = SQL_EMIT_TEMPLATE;
         node->template = plain[i].template;
@@ -68,7 +74,10 @@ bool sql_bind_time_start(struct sql_resolver *r, struct sql_node *node, struct e
 bool sql_run_time_start(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct moment m;
-    if (!take_apart(&args[0], call->types[0], &m, err))
+    struct type type = *call->types[0];
+    if (!moment_start_is_date(call->op)) /* starts in the zone of what it gives */
+        type.timezone = call->type->timezone;
+    if (!moment_of(args[0].kind == SQL_INT ? args[0].i : 0, &type, call->run->zone, &m, err))
         return false;
     int64_t mode = call->types_count > 1 && args[1].kind == SQL_INT ? args[1].i : 0;
     *out = sql_int(moment_start(&m, call->op, mode, call->type));
@@ -85,21 +94,19 @@ bool sql_bind_add(struct sql_resolver *r, struct sql_node *node, int unit, bool 
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal types of arguments", err);
     if (unit < UNIT_SECOND)
         return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "intervals below a second are not supported here", err);
-    if (is_date(type) && unit < UNIT_DAY)
-        node->type = type->kind == TYPE_DATE ? type_of_kind(TYPE_DATETIME) : sql_type_make(r->arena, "DateTime64(0)");
-    else
-        node->type = type;
-    bool absolute = unit < UNIT_DAY || (unit <= UNIT_WEEK && timezone_find(type->timezone) == timezone_utc());
+    if (is_date(type) && unit < UNIT_DAY) { /* from the day's midnight on */
+        type = type->kind == TYPE_DATE ? type_of_kind(TYPE_DATETIME) : sql_type_make(r->arena, "DateTime64(0)");
+        if (!sql_node_convert(r, &node->args[0], type, err))
+            return false;
+    }
+    node->type = sql_type_written(r->run, type);
+    bool absolute = unit < UNIT_DAY || (unit <= UNIT_WEEK && (is_date(type) || is_utc(r, type)));
     if (absolute) {
         int64_t step = unit_seconds[unit] * moment_ticks(type);
-        int64_t scale = is_date(type) && unit < UNIT_DAY ? 86400 : 1;
-        if (is_date(type) && unit >= UNIT_DAY)
+        if (is_date(type))
             step = unit == UNIT_DAY ? 1 : 7;
         node->emit = SQL_EMIT_TEMPLATE;
-        node->template =
-            arena_printf(r->arena, "($0 * %lld %c $1 * %lld)", (long long)scale, subtract ? '-' : '+', (long long)step);
-        if (scale == 1)
-            node->template = arena_printf(r->arena, "($0 %c $1 * %lld)", subtract ? '-' : '+', (long long)step);
+        node->template = arena_printf(r->arena, "($0 %c $1 * %lld)", subtract ? '-' : '+', (long long)step);
     } else {
         node->emit = SQL_EMIT_SCALAR;
         node->call = sql_call_new(r, node);
@@ -128,7 +135,7 @@ bool sql_run_add(struct sql_call *call, const struct sql_value *args, struct sql
 {
     struct moment m;
     int64_t amount = args[1].kind == SQL_INT ? args[1].i : INT32_MAX, value;
-    if (!take_apart(&args[0], call->types[0], &m, err) ||
+    if (!take_apart(call, 0, args, &m, err) ||
         !moment_add(&m, call->op / 2, call->op % 2 != 0 ? -amount : amount, call->type, &value, err))
         return false;
     *out = sql_int(value);
@@ -178,7 +185,7 @@ bool sql_bind_start_of_interval(struct sql_resolver *r, struct sql_node *node, s
 bool sql_run_interval(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct moment m;
-    if (!take_apart(&args[0], call->types[0], &m, err))
+    if (!take_apart(call, 0, args, &m, err))
         return false;
     *out = sql_int(moment_interval(&m, call->op, args[1].i, call->type));
     return true;
@@ -223,7 +230,7 @@ bool sql_bind_date_diff(struct sql_resolver *r, struct sql_node *node, struct er
 bool sql_run_date_diff(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct moment a, b;
-    if (!take_apart(&args[1], call->types[1], &a, err) || !take_apart(&args[2], call->types[2], &b, err))
+    if (!take_apart(call, 1, args, &a, err) || !take_apart(call, 2, args, &b, err))
         return false;
     *out = sql_int(moment_diff(&a, &b, call->op, is_date(call->types[1]) || is_date(call->types[2])));
     return true;
@@ -256,7 +263,7 @@ bool sql_bind_unix(struct sql_resolver *r, struct sql_node *node, struct err *er
 bool sql_run_unix(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct moment m;
-    if (!take_apart(&args[0], call->types[0], &m, err))
+    if (!take_apart(call, 0, args, &m, err))
         return false;
     int64_t scale = (int64_t)sql_wide_pow10((unsigned)call->op).w[0], own = moment_ticks(call->types[0]), value;
     if (__builtin_mul_overflow(m.utc, scale, &value))
@@ -285,7 +292,7 @@ bool sql_bind_time_zone(struct sql_resolver *r, struct sql_node *node, struct er
 bool sql_run_format_time(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct moment m;
-    if (!take_apart(&args[0], call->types[0], &m, err) || !moment_format(&m, args[1].s, &call->out, err))
+    if (!take_apart(call, 0, args, &m, err) || !moment_format(&m, args[1].s, &call->out, err))
         return false;
     *out = sql_text(strbuf_view(&call->out));
     return true;
@@ -317,7 +324,7 @@ bool sql_bind_best_effort(struct sql_resolver *r, struct sql_node *node, struct 
 
 bool sql_run_best_effort(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
-    struct format_settings settings = *format_settings_default();
+    struct format_settings settings = *call->run->settings;
     struct column *target = sql_call_target(call);
     struct err failure = { 0 };
     struct str name = STR("date_time_input_format");

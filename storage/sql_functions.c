@@ -297,7 +297,7 @@ bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err 
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
     bool random = false;
     for (size_t i = 0; i < run->calls_count; i++)
-        random |= run->calls[i]->run_fn == sql_run_uuid;
+        random |= run->calls[i]->run_fn == sql_run_uuid || sql_bridge_is_volatile(run->calls[i]);
     int scalar_flags = random ? SQLITE_UTF8 | SQLITE_INNOCUOUS : flags;
     if (sqlite3_create_function_v2(db, "ch", -1, scalar_flags, run, scalar_bridge, NULL, NULL, NULL) != SQLITE_OK ||
         sqlite3_create_function_v2(db, "cha", -1, flags, run, NULL, step_bridge, final_bridge, NULL) != SQLITE_OK)

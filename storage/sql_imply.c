@@ -101,18 +101,19 @@ static bool edge_day(const struct monotone *f, enum edge edge, int64_t x, int64_
 
 /* The least value of the column of which f may be x or more, or the greatest of which it may be x or less. Types of
  * times end somewhere, and f stays there where its column goes on: near the ends nothing is said. */
-static int64_t edge_value(const struct monotone *f, enum edge edge, const struct type *type, int64_t x)
+static int64_t edge_value(const struct sql_run *run, const struct monotone *f, enum edge edge, const struct type *type,
+                          int64_t x)
 {
     static const int64_t instant_first = INT64_C(365) * DAY_SECONDS, instant_last = INT64_C(49300) * DAY_SECONDS;
-    const struct time_zone *zone = timezone_find(type->timezone);
+    const struct time_zone *zone = sql_run_zone(run, type);
     bool of_days = type->kind == TYPE_DATE || type->kind == TYPE_DATE32;
-    int64_t seconds, slack = zone == timezone_utc() ? 0 : CLOCK_CHANGE_S, ticks, day;
+    int64_t seconds, slack = zone == timezone_utc() && run->zone == zone ? 0 : CLOCK_CHANGE_S, ticks, day;
     if (f->shape == SHAPE_INSTANT) {
-        if (of_days || zone == NULL || x < instant_first || x > instant_last)
+        if (of_days || x < instant_first || x > instant_last)
             return unbounded(edge);
         seconds = edge == EDGE_LOW ? x : x + f->length;
     } else {
-        if (zone == NULL || !edge_day(f, edge, x, &day))
+        if (!edge_day(f, edge, x, &day))
             return unbounded(edge);
         if (of_days)
             return day;
@@ -128,8 +129,9 @@ static bool run_edge(struct sql_call *call, const struct sql_value *args, struct
 {
     enum edge edge = call->op % 2 == 0 ? EDGE_LOW : EDGE_HIGH;
     (void)err;
-    *out = sql_int(args[0].kind == SQL_INT ? edge_value(&monotones[call->op / 2], edge, call->type, args[0].i)
-                                           : unbounded(edge));
+    *out =
+        sql_int(args[0].kind == SQL_INT ? edge_value(call->run, &monotones[call->op / 2], edge, call->type, args[0].i)
+                                        : unbounded(edge));
     return true;
 }
 

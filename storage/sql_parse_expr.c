@@ -949,6 +949,7 @@ static bool conjunction(struct sql_parser *p, struct sql_node **node)
 static bool ternary(struct sql_parser *p, struct sql_node **node)
 {
     struct sql_node *yes, *no;
+    size_t from = sql_peek(p).offset;
     if (!chain(p, "OR", "or", conjunction, node))
         return false;
     if (sql_next_is_symbol(p, "->")) {
@@ -956,7 +957,8 @@ static bool ternary(struct sql_parser *p, struct sql_node **node)
         lexer_next(&p->lexer);
         if (!sql_expression(p, &body))
             return false;
-        *node = call_new(p, (*node)->offset, "lambda", 2, *node, body);
+        *node = call_new(p, from, "lambda", 2, *node, body);
+        (*node)->value = sql_text(text_between(p, from, sql_peek(p).offset));
         return true;
     }
     if (!sql_symbol(p, "?"))

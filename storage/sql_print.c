@@ -10,6 +10,23 @@ static void print_list(struct sql_node *const *nodes, size_t count, struct strbu
     }
 }
 
+bool sql_node_is_lambda(const struct sql_node *node)
+{
+    return node->kind == SQL_CALL && str_is(node->name, "lambda");
+}
+
+/* lambda(tuple(x, y), plus(x, y)) */
+static void print_lambda(const struct sql_node *node, struct strbuf *out)
+{
+    struct sql_node *names = node->args[0];
+    bool list = names->kind == SQL_CALL;
+    strbuf_add_text(out, "lambda(tuple(");
+    print_list(list ? names->args : &names, list ? names->args_count : 1, out);
+    strbuf_add_text(out, "), ");
+    sql_node_print(node->args[1], out);
+    strbuf_add_char(out, ')');
+}
+
 static void print_call(const struct sql_node *node, struct strbuf *out)
 {
     struct sql_node *const *args = node->shown != NULL ? node->shown : node->args;
@@ -69,7 +86,10 @@ void sql_node_print(const struct sql_node *node, struct strbuf *out)
         strbuf_add_char(out, '*');
         return;
     case SQL_CALL:
-        print_call(node, out);
+        if (sql_node_is_lambda(node))
+            print_lambda(node, out);
+        else
+            print_call(node, out);
         return;
     }
 }

@@ -5,6 +5,7 @@
  * GROUP BY nor under an aggregate is an error. */
 #include <string.h>
 
+#include "format/expr_call.h"
 #include "format/sql_types.h"
 #include "storage/sql_fn.h"
 #include "storage/sql_run.h"
@@ -71,8 +72,8 @@ static bool convert_text_literal(struct sql_resolver *r, struct sql_node **node,
 {
     struct column column;
     struct strbuf bytes = { 0 };
-    column_init(&column, type);
-    bool ok = text_value_parse(constant->value.s, TEXT_PLAIN, format_settings_default(), &column, err);
+    column_init(&column, sql_type_written(r->run, type));
+    bool ok = text_value_parse(constant->value.s, TEXT_PLAIN, r->run->settings, &column, err);
     if (ok) {
         struct sql_value value = sql_value_of_cell(&column, 0, &bytes);
         *node = sql_node_literal(r, type, &value);
@@ -206,7 +207,7 @@ void sql_node_set_column(const struct sql_select *select, struct sql_node *node,
     node->emit = SQL_EMIT_COLUMN;
     node->table = table;
     node->column = column;
-    node->type = c->type;
+    node->type = table->source == NULL ? c->type : sql_type_of_column(table->source->run, c->type);
     for (const struct sql_table *before = select->tables; before < table; before++)
         for (size_t i = 0; i < before->columns_count; i++)
             node->qualified |= str_eq(before->columns[i].name, c->name);
@@ -400,8 +401,8 @@ static void finish_type(struct sql_resolver *r, struct sql_node *node)
         node->type = sql_type_low_cardinality(node->type, r->arena);
 }
 
-static bool resolve_function(struct sql_resolver *r, struct sql_node *node, const struct sql_function *function,
-                             struct err *err)
+/* (params), DISTINCT and FILTER are for aggregates. */
+static bool check_is_plain(const struct sql_node *node, struct err *err)
 {
     if (node->params_given)
         return err_set(err, ERR_BAD_ARGUMENTS, "function " STR_FMT " takes no parameters (at position %zu)",
@@ -409,6 +410,27 @@ static bool resolve_function(struct sql_resolver *r, struct sql_node *node, cons
     if (node->distinct || node->filter != NULL)
         return err_set(err, ERR_SYNTAX_ERROR, STR_FMT " is no aggregate function (at position %zu)",
                        STR_ARG(node->name), node->offset + 1);
+    return true;
+}
+
+/* What SELECT's own function does not take, that of the expressions of columns may. */
+static bool bridge_instead(struct sql_resolver *r, struct sql_node *node, const struct err *own)
+{
+    struct err ignored = { 0 };
+    bool by_arguments = own->code == ERR_ILLEGAL_TYPE_OF_ARGUMENT || own->code == ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH;
+    if (!by_arguments || !expr_call_knows(node->name))
+        return false;
+    for (size_t i = 0; i < node->shown_count; i++)
+        node->args[i] = node->shown[i];
+    node->args_count = node->shown_count;
+    return sql_bridge_bind(r, node, &ignored);
+}
+
+static bool resolve_function(struct sql_resolver *r, struct sql_node *node, const struct sql_function *function,
+                             struct err *err)
+{
+    if (!check_is_plain(node, err))
+        return false;
     node->spelled = node->name;
     node->name = str_of(function->canonical[0] != '\0' ? function->canonical : function->name);
     if (!resolve_args(r, node, err))
@@ -420,8 +442,13 @@ static bool resolve_function(struct sql_resolver *r, struct sql_node *node, cons
         sql_node_set_value(r, node, type_nullable(type_of_kind(TYPE_NOTHING), r->arena), &null);
         return true;
     }
-    if (!sql_function_bind(r, node, function, err))
+    struct err own = { 0 };
+    if (!sql_function_bind(r, node, function, &own)) {
+        if (bridge_instead(r, node, &own))
+            return true;
+        *err = own;
         return false;
+    }
     if (!function->keeps_null)
         finish_type(r, node);
     if (node->emit == SQL_EMIT_SCALAR && node->call == NULL) {
@@ -433,6 +460,17 @@ static bool resolve_function(struct sql_resolver *r, struct sql_node *node, cons
     if (node->call != NULL)
         node->call->type = node->type;
     return true;
+}
+
+/* A function that only the expressions of columns have. To SELECT a lambda is its text. */
+static bool resolve_bridge(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    if (!check_is_plain(node, err))
+        return false;
+    for (size_t i = 0; i < node->args_count; i++)
+        if (sql_node_is_lambda(node->args[i]))
+            sql_node_set_value(r, node->args[i], type_of_kind(TYPE_STRING), &node->args[i]->value);
+    return resolve_args(r, node, err) && sql_bridge_bind(r, node, err);
 }
 
 static bool resolve_aggregate(struct sql_resolver *r, struct sql_node *node, const struct sql_aggregate *aggregate,
@@ -479,7 +517,7 @@ static bool unknown_function(const struct sql_node *node, struct err *err)
 static bool resolve_call(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     bool filtered = false, or_null = false, taken = false;
-    if (str_is(node->name, "lambda"))
+    if (sql_node_is_lambda(node))
         return err_set(err, ERR_NOT_IMPLEMENTED, "lambda expressions are not supported here (at position %zu)",
                        node->offset + 1);
     if (!sql_resolve_special(r, node, &taken, err))
@@ -490,6 +528,8 @@ static bool resolve_call(struct sql_resolver *r, struct sql_node *node, struct e
     if (aggregate != NULL)
         return resolve_aggregate(r, node, aggregate, filtered, or_null, err);
     const struct sql_function *function = sql_function_find(node->name);
+    if (function == NULL && expr_call_knows(node->name))
+        return resolve_bridge(r, node, err);
     if (function == NULL)
         return unknown_function(node, err);
     return resolve_function(r, node, function, err);

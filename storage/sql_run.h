@@ -17,10 +17,14 @@
 #include "storage/sql_value.h"
 
 struct sqlite3;
+struct format_settings;
+struct time_zone;
 
 struct sql_run {
     const struct sql_session *session;
-    struct sql_result *result; /* counters */
+    const struct format_settings *settings; /* the default ones, but for session_timezone */
+    const struct time_zone *zone;           /* of times whose type names none */
+    struct sql_result *result;              /* counters */
     struct arena *arena;
     struct err err; /* the first failure of a function or a virtual table */
     bool failed;
@@ -39,6 +43,14 @@ struct sql_run {
     size_t binds_count, binds_cap;
 };
 
+/* As in the engine, a table's DateTime without a zone stays one of the server's zone, UTC, when the session has
+ * another: it is UTC's in `timezone`, but not in its text, and its text is how it is printed and what is made of it is
+ * typed. */
+const struct type *sql_type_of_column(const struct sql_run *run, const struct type *type);
+/* The type that the text says. */
+const struct type *sql_type_written(const struct sql_run *run, const struct type *type);
+/* Of times of the type: the type's own, else the session's. */
+const struct time_zone *sql_run_zone(const struct sql_run *run, const struct type *type);
 /* Notes the first failure; false. */
 bool sql_run_fail(struct sql_run *run, const struct err *err);
 /* False when the statement was cancelled, ran out of time or failed already. */
@@ -91,6 +103,7 @@ struct sql_call { /* one place in the statement where a function of ours is call
     size_t index;
     const struct sql_function *function;
     const struct sql_aggregate *aggregate;
+    struct sql_bridge *bridge; /* of a function of the expressions' evaluator; else NULL */
     sql_scalar_fn *run_fn;
     int op;
     const struct type *type;   /* of the result */
@@ -132,7 +145,8 @@ void sql_aggregate_free(struct sql_state *state); /* what it points at; the stat
 bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err *err);
 
 /* Converts one cell: what CAST and toX() do. from and to are columns; pushes one row to to. */
-bool sql_cast_cell(const struct column *from, size_t row, struct column *to, struct err *err);
+bool sql_cast_cell(const struct sql_run *run, const struct column *from, size_t row, struct column *to,
+                   struct err *err);
 sql_scalar_fn sql_cast_run; /* call->op: enum sql_cast_mode */
 enum sql_cast_mode { SQL_CAST_THROW, SQL_CAST_NULL, SQL_CAST_ZERO };
 

@@ -393,6 +393,93 @@ static int teardown(void **state)
     return 0;
 }
 
+/* Rows of every type, equal for equal seeds; coded where there is a codebook. */
+static void fill_coded(struct block *b, struct arena *arena, size_t rows, struct codebook *book)
+{
+    struct rng_seeded rng;
+    rng_seeded_init(&rng, 77);
+    block_init(b, ARRAY_COUNT(every_type));
+    for (size_t i = 0; i < b->columns_count; i++) {
+        column_init(&b->columns[i], type_of(arena, every_type[i]));
+        if (book != NULL)
+            column_code(&b->columns[i], book);
+        for (size_t row = 0; row < rows; row++)
+            push_random(&b->columns[i], &rng.rng);
+    }
+    b->rows = rows;
+}
+
+static int sign(int x)
+{
+    return (x > 0) - (x < 0);
+}
+
+static void expect_same(const struct block *coded, const struct block *plain)
+{
+    assert_int_equal(coded->rows, plain->rows);
+    assert_true(hash128_eq(block_row_hash_sum(coded), block_row_hash_sum(plain)));
+    assert_int_equal(block_decoded_bytes(coded), block_bytes(plain));
+    for (size_t i = 0; i < plain->columns_count; i++)
+        for (size_t row = 0; row < plain->rows; row++) {
+            const struct column *c = &coded->columns[i], *p = &plain->columns[i];
+            size_t other = (row * 7 + 3) % plain->rows;
+            assert_int_equal(column_compare(c, row, p, row), 0);
+            assert_int_equal(sign(column_compare(c, row, c, other)), sign(column_compare(p, row, p, other)));
+            assert_int_equal(column_hash(c, row, 5), column_hash(p, row, 5));
+        }
+}
+
+static void coded_columns_hold_what_plain_ones_do(void **state)
+{
+    enum { ROWS = 300 };
+    struct arena *arena = *state;
+    struct codebook book;
+    struct block plain, coded, more, decoded;
+    uint32_t rows[ROWS / 2];
+    codebook_init(&book);
+    fill_coded(&plain, arena, ROWS, NULL);
+    fill_coded(&coded, arena, ROWS, &book);
+    fill_coded(&more, arena, 0, &book);
+    fill_coded(&decoded, arena, 0, NULL);
+    expect_same(&coded, &plain);
+    for (size_t i = 0; i < ROWS / 2; i++)
+        rows[i] = (uint32_t)(i * 13 % ROWS);
+    block_append(&more, &coded, 100, 150);
+    block_gather(&more, &coded, rows, ROWS / 2);
+    block_truncate(&more, 280);
+    for (size_t i = 0; i < more.columns_count; i++)
+        column_push_default(&more.columns[i]);
+    more.rows++;
+    block_append(&decoded, &more, 0, more.rows);
+    expect_same(&more, &decoded);
+    block_append(&plain, &decoded, 17, 200); /* all plain again */
+    block_append(&coded, &more, 17, 200);
+    expect_same(&coded, &plain);
+    block_fini(&plain);
+    block_fini(&coded);
+    block_fini(&more);
+    block_fini(&decoded);
+    codebook_fini(&book);
+}
+
+/* More of them than the first table has room for. */
+static void a_codebook_knows_its_strings_again(void **state)
+{
+    enum { STRINGS = 5000 };
+    struct codebook book;
+    char text[16];
+    (void)state;
+    codebook_init(&book);
+    assert_int_equal(codebook_code(&book, STR_EMPTY), 0);
+    for (int twice = 0; twice < 2; twice++)
+        for (uint32_t i = 0; i < STRINGS; i++) {
+            snprintf(text, sizeof text, "s%u", i);
+            assert_int_equal(codebook_code(&book, str_of(text)), i + 1);
+            assert_true(str_is(column_str(&book.strings, i + 1), text));
+        }
+    codebook_fini(&book);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -408,6 +495,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_row_sum_is_of_the_multiset, setup, teardown),
         cmocka_unit_test_setup_teardown(the_row_sum_knows_where_cells_end, setup, teardown),
         cmocka_unit_test_setup_teardown(bytes_follow_the_rows, setup, teardown),
+        cmocka_unit_test_setup_teardown(coded_columns_hold_what_plain_ones_do, setup, teardown),
+        cmocka_unit_test(a_codebook_knows_its_strings_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

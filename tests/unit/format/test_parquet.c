@@ -201,6 +201,66 @@ static void large_columns_come_back(void **state)
     strbuf_fini(&bytes);
 }
 
+/* Reads a file into coded columns and writes them: the same file comes of it. */
+static void expect_same_file(struct strbuf *bytes, struct schema *schema, const struct parquet_options *options)
+{
+    struct parquet_file *file;
+    struct codebook book;
+    struct block block;
+    struct strbuf again = { 0 };
+    struct err err;
+    assert_true(parquet_open(parquet_mem_read, bytes, bytes->len, &file, &err));
+    codebook_init(&book);
+    block_init(&block, schema->columns_count);
+    for (size_t i = 0; i < schema->columns_count; i++) {
+        column_init(&block.columns[i], schema->columns[i].type);
+        column_code(&block.columns[i], &book);
+        for (size_t group = 0; group < parquet_row_groups(file); group++)
+            if (!parquet_read_column(file, group, i, &block.columns[i], &err))
+                fail_msg("%s", err.text);
+    }
+    block.rows = (size_t)parquet_rows(file);
+    write_block(&again, schema, options, &block, 0);
+    assert_int_equal(again.len, bytes->len);
+    assert_memory_equal(again.data, bytes->data, bytes->len);
+    block_fini(&block);
+    codebook_fini(&book);
+    parquet_close(file);
+    strbuf_fini(&again);
+}
+
+static void coded_columns_make_the_same_file(void **state)
+{
+    static const char *const types[] = {
+        "LowCardinality(String)", "String", "Nullable(String)",
+        "Map(String, String)",    "Int64",  "Array(LowCardinality(Nullable(String)))"
+    };
+    struct schema *schema = random_schema(types, ARRAY_COUNT(types));
+    struct strbuf bytes = { 0 };
+    struct rng_seeded rng;
+    (void)state;
+    rng_seeded_init(&rng, 8);
+    for (int shape = RANDOM_CONSTANT; shape < RANDOM_SHAPES; shape++)
+        for (size_t rows = 9; rows < 30000; rows *= 50) {
+            size_t sort_columns[] = { 1 };
+            struct parquet_bloom bloom = { .column = 1, .rate = 0.01 };
+            struct parquet_options options = { .codec = PARQUET_ZSTD,
+                                               .profile = rows % 2 == 0 ? PARQUET_LAKE : PARQUET_NATIVE,
+                                               .row_group_rows = 17000,
+                                               .sort_columns = sort_columns,
+                                               .sort_columns_count = 1,
+                                               .blooms = &bloom,
+                                               .blooms_count = 1 };
+            struct block block;
+            random_block(&block, schema, rows, (enum random_shape)shape, shape % 2 == 0, &rng.rng);
+            write_block(&bytes, schema, &options, &block, 0);
+            expect_same_file(&bytes, schema, &options);
+            block_fini(&block);
+        }
+    schema_unref(schema);
+    strbuf_fini(&bytes);
+}
+
 /* Few values at first, then ever new ones: the dictionary is given up between two pages. */
 static void a_dictionary_ends_between_pages(void **state)
 {
@@ -228,6 +288,7 @@ static void a_dictionary_ends_between_pages(void **state)
         assert_true((encodings & ~(1u << PQ_RLE_DICTIONARY)) != 0);
     }
     parquet_close(file);
+    expect_same_file(&bytes, schema, &options);
     block_fini(&block);
     schema_unref(schema);
     strbuf_fini(&bytes);
@@ -308,6 +369,7 @@ int main(void)
         cmocka_unit_test(every_type_comes_back),
         cmocka_unit_test(row_groups_and_pieces_do_not_matter),
         cmocka_unit_test(large_columns_come_back),
+        cmocka_unit_test(coded_columns_make_the_same_file),
         cmocka_unit_test(a_dictionary_ends_between_pages),
         cmocka_unit_test(only_chunks_that_are_worth_it_are_compressed),
         cmocka_unit_test(a_file_just_written_lends_its_types_only),

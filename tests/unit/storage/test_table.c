@@ -1,6 +1,7 @@
 /* test_table.c: inserts, retries, partitions, merges and what a restart finds of them. */
 #include "sim/fs_sim.h"
 #include "storage/table_impl.h"
+#include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
 #include "tests/unit/storage/store_fixture.h"
 
@@ -419,6 +420,31 @@ static void truncate_and_drop_partition_stay_done(void **state)
     table_unref(t);
 }
 
+/* Strings that are dictionary-coded in all sources are merged as numbers, also of such that not all sources have. */
+static void coded_strings_are_merged(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s LowCardinality(String)) ORDER BY (s, k)");
+    struct table *t = find_table(f, "t");
+    insert(t, (struct row[]){ { 1, 1, "c" }, { 1, 2, "a" }, { 1, 3, "" } }, 3, "");
+    insert(t, (struct row[]){ { 1, 4, "b" }, { 1, 5, "a" } }, 2, "");
+    insert(t, (struct row[]){ { 1, 6, "c" }, { 1, 7, "d" } }, 2, "");
+    struct part_set *set = table_snapshot(t);
+    uint64_t bytes;
+    for (size_t i = 0; i < set->count; i++)
+        assert_true(parquet_strings_are_coded(set->parts[i]->file, 0, 2, &bytes) && bytes > 0);
+    part_set_unref(set);
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_parts(t, "all:1-3-1");
+    assert_rows(t, "1:1:c 1:2:a 1:3: 1:4:b 1:5:a 1:6:c 1:7:d");
+    set = table_snapshot(t);
+    struct err err = { 0 };
+    static const int never;
+    assert_true(part_verify(set->parts[0], table_def(t), &never, &err)); /* its order, too */
+    part_set_unref(set);
+    table_unref(t);
+}
+
 static void merges_stay_below_numbers_in_flight(void **state)
 {
     struct fixture *f = *state;
@@ -446,7 +472,11 @@ static void a_merge_that_does_not_give_back_its_sources_rows_is_no_part(void **s
     struct part_set *set = table_snapshot(t);
     struct part *part = set->parts[0];
     part->row_hash_sum.lo ^= 1; /* as if reading or merging had changed a bit of a row */
-    assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_LOGICAL_ERROR);
+    struct err err = { 0 };
+    bool mine;
+    assert_false(store_ddl(f->store, STR("OPTIMIZE TABLE t FINAL"), STR("default"), &mine, &err));
+    assert_int_equal(err.code, ERR_CORRUPTED_DATA);
+    assert_non_null(strstr(err.text, part->path));
     part->row_hash_sum.lo ^= 1;
     part->rows++; /* as if a row were lost */
     assert_int_equal(ddl_code(f, "OPTIMIZE TABLE t FINAL"), ERR_CORRUPTED_DATA);
@@ -618,6 +648,7 @@ int main(void)
         T(a_reader_keeps_its_snapshot_while_parts_go),
         T(added_columns_have_defaults_in_old_parts_after_a_merge),
         T(truncate_and_drop_partition_stay_done),
+        T(coded_strings_are_merged),
         T(merges_stay_below_numbers_in_flight),
         T(a_merge_that_does_not_give_back_its_sources_rows_is_no_part),
         T(stopped_merges_stop_optimize_too),
