@@ -193,12 +193,20 @@ void keeper_release(struct keeper *k)
     mutex_unlock(claims_lock());
 }
 
+int lmdb_read_database(MDB_txn *txn, MDB_dbi dbi, uint64_t *sum)
+{
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    int rc = mdb_cursor_open(txn, dbi, &cursor);
+    while (rc == 0 && (rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0)
+        *sum ^= hash64(str_of_val(key)) ^ hash64(str_of_val(value));
+    return rc;
+}
+
 /* In the child. */
 static _Noreturn void read_all_and_exit(struct keeper *k)
 {
     MDB_txn *txn;
-    MDB_cursor *cursor;
-    MDB_val key, value;
     uint64_t sum = 0;
     static const int crashes[] = { SIGBUS, SIGSEGV, SIGABRT, SIGFPE, SIGILL };
     for (size_t i = 0; i < ARRAY_COUNT(crashes); i++)
@@ -206,11 +214,10 @@ static _Noreturn void read_all_and_exit(struct keeper *k)
     int rc = keeper_env_open(k);
     if (rc != 0)
         _exit(is_damage(rc) ? 1 : 0);
-    if (mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) != 0 || mdb_cursor_open(txn, k->dbi, &cursor) != 0)
-        _exit(1);
-    while ((rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0)
-        sum ^= hash64(str_of_val(key)) ^ hash64(str_of_val(value));
-    _exit(rc == MDB_NOTFOUND ? (int)(sum & 0) : 1);
+    bool sound = mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) == 0 &&
+                 lmdb_read_database(txn, LMDB_FREE_PAGES, &sum) == MDB_NOTFOUND &&
+                 lmdb_read_database(txn, k->dbi, &sum) == MDB_NOTFOUND;
+    _exit(sound ? (int)(sum & 0) : 1);
 }
 
 /* Reads every byte of the environment in a child, so that a crash inside LMDB is only the child's. Before any thread
@@ -355,7 +362,7 @@ static uint64_t free_pages_bytes(struct keeper *k)
     uint64_t pages = 0;
     if (mdb_env_stat(k->env, &stat) != 0 || mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) != 0)
         return 0;
-    if (mdb_cursor_open(txn, 0, &cursor) == 0) { /* database 0: lists of free pages, each with its length in front */
+    if (mdb_cursor_open(txn, LMDB_FREE_PAGES, &cursor) == 0) {
         while (mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0) {
             size_t count = 0;
             if (value.mv_size >= sizeof(count))
@@ -463,7 +470,7 @@ static bool open_and_count(struct keeper *k, struct census *c, bool *damage, str
         keeper_env_close(k);
         return lmdb_err(err, ERR_CANNOT_OPEN_FILE, rc, "open");
     }
-    return set_marker(k, false, err);
+    return true;
 }
 
 bool keeper_start(struct keeper *k, struct err *err)
@@ -489,6 +496,7 @@ bool keeper_start(struct keeper *k, struct err *err)
     }
     if (ok)
         compact_if_mostly_free(k);
+    ok = ok && set_marker(k, false, err); /* only now: what was done since reads the environment too */
     census_fini(&c);
     return ok && (k->env != NULL || err_set(err, ERR_CANNOT_OPEN_FILE, "dead letters in %s do not open", k->dir));
 }

@@ -66,6 +66,7 @@ static int read_env(struct reading *r)
     MDB_dbi dbi;
     MDB_cursor *cursor;
     MDB_val key, value;
+    uint64_t sum = 0;
     int rc = mdb_env_create(&env);
     if (rc == 0)
         rc = mdb_env_set_mapsize(env, LMDB_MAP_BYTES);
@@ -73,7 +74,7 @@ static int read_env(struct reading *r)
         rc = mdb_env_open(env, r->dir, MDB_RDONLY | MDB_NOLOCK, 0);
     if (rc == 0)
         rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
-    if (rc == 0)
+    if (rc == 0 && (rc = lmdb_read_database(txn, LMDB_FREE_PAGES, &sum)) == MDB_NOTFOUND)
         rc = mdb_dbi_open(txn, NULL, 0, &dbi);
     if (rc == 0)
         rc = mdb_cursor_open(txn, dbi, &cursor);

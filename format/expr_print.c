@@ -96,6 +96,10 @@ static void print_call(const struct node *node, struct strbuf *out)
         strbuf_add_char(out, ']');
         return;
     case STYLE_DOT:
+        if (node->args[0]->kind == NODE_LITERAL && !node->args[0]->parens) { /* 3 .0 is not 3.0 */
+            print_list(node, "tupleElement(", ")", out);
+            return;
+        }
         print_operand(node->args[0], out);
         strbuf_add_char(out, '.');
         if (node->args[1]->literal.class == VALUE_TEXT)

@@ -342,14 +342,17 @@ static bool fill_as_sister(struct row_parser *p, size_t column)
     return false;
 }
 
-/* A field that is missing: Date32 is then 1970-01-01, though its default is 1900-01-01. */
-static void push_omitted(struct column *c)
+/* A field that is missing: Date32 is then 1970-01-01, though its default is 1900-01-01, and an Enum whose name a header
+ * does not have is the element 0, where there is one. */
+static void push_omitted(struct column *c, bool by_header)
 {
+    bool zero = c->type->kind == TYPE_DATE32 ||
+                (by_header && c->type->enums_count > 0 && type_enum_by_value(c->type, 0) != NULL);
     if (c->type->kind == TYPE_TUPLE) {
         for (size_t i = 0; i < c->children_count; i++)
-            push_omitted(&c->children[i]);
+            push_omitted(&c->children[i], by_header);
         column_push_row_end(c);
-    } else if (c->type->kind == TYPE_DATE32)
+    } else if (zero && !c->type->nullable)
         column_push_zero(c);
     else
         column_push_default(c);
@@ -361,7 +364,7 @@ static void fill_plain(struct row_parser *p, size_t column)
     if (p->state[column] == CELL_DEFAULT)
         column_push_zero(c);
     else if (p->state[column] == CELL_OMITTED)
-        push_omitted(c);
+        push_omitted(c, p->header_read || p->format->with_names);
     else if (!fill_as_sister(p, column))
         column_push_default(c);
 }

@@ -497,18 +497,18 @@ static void start_workers(struct runtime *runtime)
     spool_start(gateway->spool, gateway->buffers);
     runtime->sources = system_sources_new(gateway, &gateway->sources_count);
     gateway->sources = runtime->sources;
+    runtime->mergers =
+        loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
+    store_on_merge_wanted(gateway->store, on_merge_wanted, runtime); /* before the first flush, which reads it */
     runtime->flushers =
         loop_start("flush", (size_t)config->flush_threads, LOOP_EQUAL, gateway->clock, flush_step, runtime);
     runtime->spool_writer = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_write_step, runtime);
     runtime->spool_reader = loop_start("spool", 1, LOOP_EQUAL, gateway->clock, spool_read_step, runtime);
-    runtime->mergers =
-        loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
     runtime->keepers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, keep_step, runtime);
     runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
     runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
-    store_on_merge_wanted(gateway->store, on_merge_wanted, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
 }

@@ -351,7 +351,7 @@ static bool reopen(struct store *store, struct table *old, struct database *to, 
     strbuf_add(&name, def->name);
     bool ok = table_open(&store->env, path, def, &table, err);
     if (ok) {
-        table_stop_merges(table, old->merges_stopped);
+        table_stop_merges(table, table_merges_stopped(old));
         put_table(store, to, strbuf_view(&name), table);
     }
     strbuf_fini(&name);

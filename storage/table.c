@@ -208,6 +208,14 @@ void table_stop_merges(struct table *t, bool stop)
     mutex_unlock(&t->write);
 }
 
+bool table_merges_stopped(struct table *t)
+{
+    mutex_lock(&t->write);
+    bool stopped = t->merges_stopped;
+    mutex_unlock(&t->write);
+    return stopped;
+}
+
 /* ---- directories ---- */
 
 bool table_sync_dir(struct table *t, struct synced_dir *dir, struct err *err)

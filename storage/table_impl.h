@@ -142,6 +142,7 @@ void table_pin_parts(struct table *table, int own_refs);
 void table_set_def(struct table *table, struct table_def *def); /* ALTER */
 /* Running merges end at once, and no others begin, also not those of OPTIMIZE. */
 void table_stop_merges(struct table *table, bool stop);
+bool table_merges_stopped(struct table *table);
 
 /* ---- directories ---- */
 /* The partition's directory, made and durable. */

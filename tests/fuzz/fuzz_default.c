@@ -29,8 +29,6 @@ static void evaluate(const struct default_expr *expr, const struct schema_column
 {
     struct rng_seeded rng;
     struct block row;
-    struct column column;
-    struct err err = { 0 };
     rng_seeded_init(&rng, 1);
     block_init(&row, ARRAY_COUNT(types));
     for (size_t i = 0; i < ARRAY_COUNT(types); i++) {
@@ -39,13 +37,17 @@ static void evaluate(const struct default_expr *expr, const struct schema_column
         column_push_default(&row.columns[i]);
     }
     row.rows = 1;
-    column_init(&column, default_type(expr));
     struct default_run *run = default_run_new(INT64_C(1700000000123456789), &rng.rng);
-    bool ok = default_eval(expr, run, &row, &column, &err);
+    for (int again = 0; again < 2; again++) { /* the second finds what the first left behind */
+        struct column column;
+        struct err err = { 0 };
+        column_init(&column, default_type(expr));
+        bool ok = default_eval(expr, run, &row, &column, &err);
+        must(column.rows == (ok ? 1 : 0));
+        must(ok || err.code != ERR_OK);
+        column_fini(&column);
+    }
     default_run_free(run);
-    must(column.rows == (ok ? 1 : 0));
-    must(ok || err.code != ERR_OK);
-    column_fini(&column);
     block_fini(&row);
 }
 

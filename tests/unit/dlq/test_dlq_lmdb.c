@@ -319,6 +319,29 @@ static void an_environment_that_is_cut_off_is_set_aside(void **state)
     strbuf_fini(&content);
 }
 
+/* Some cuts take only what LMDB keeps for itself, the list of free pages, and leave every letter readable. */
+static void an_environment_that_is_cut_off_anywhere_ends_no_start(void **state)
+{
+    struct fixture *f = *state;
+    struct strbuf content = { 0 };
+    struct err err = { 0 };
+    char path[PATH_BYTES];
+    open_again(f);
+    for (int i = 0; i < 20; i++)
+        add(f, sample_letter(STR("some text")));
+    assert_true(path_join(path, f->dlq_dir, "", "data.mdb", &err));
+    dlq_close(f->dlq);
+    f->dlq = NULL;
+    assert_true(fs_read_file(fs_posix(), path, 1 << 28, &content, &err));
+    for (size_t bytes = content.len; bytes > 0; bytes -= MIN(bytes, (size_t)1500)) {
+        write_over(f, str_make(content.data, bytes));
+        clock_manual_advance(&f->clock, 1);
+        open_again(f);
+        add(f, sample_letter(STR("after it")));
+    }
+    strbuf_fini(&content);
+}
+
 /* After a start that did not come through, a child looks first; a good environment passes. */
 static void the_marker_of_a_crash_costs_nothing_when_all_is_well(void **state)
 {
@@ -646,6 +669,7 @@ int main(void)
         TEST(what_a_crash_left_over_is_swept),
         TEST(an_environment_that_does_not_open_is_set_aside),
         TEST(an_environment_that_is_cut_off_is_set_aside),
+        TEST(an_environment_that_is_cut_off_anywhere_ends_no_start),
         TEST(the_marker_of_a_crash_costs_nothing_when_all_is_well),
         TEST(the_oldest_go_where_that_is_wanted),
         TEST(an_edited_letter_needs_room_for_what_it_grew_by),
