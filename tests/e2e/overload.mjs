@@ -51,8 +51,8 @@ await test(d, {
     equal([a.status, await d.metric('sluice_buffer_inserts')], [200, 0], 'an insert after it')
   },
   'O-5: a quiet sender is served beside one that fills the memory': async () => {
-    if (!faults) return
     await d.sql('CREATE TABLE quiet (id UInt64) ENGINE = MergeTree ORDER BY id')
+    if (!faults) return
     let loud = true
     const noise = parallel(48, Array.from({ length: 48 }, (_, n) => async () => {
       for (let i = 0; loud; i++) await d.insert('t', JSON.stringify({ id: 2000000 + n * 100000 + i, s: pad(n * 100000 + i) }), { ...noWait, ...small })
