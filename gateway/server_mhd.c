@@ -76,7 +76,7 @@ struct server {
     const char *name;
     int epoll_fd, event_fd, mhd_fd, listen_fd;
     bool keep_fd, admin, quiesced;
-    uint64_t connections_max, connections;
+    uint64_t connections_max, connections, closed;
     struct list conns;
     struct list parked; /* struct request, by link */
     uint64_t next_deadline_ns, next_scan_ns;
@@ -210,6 +210,7 @@ static void conn_closed(struct server *server, struct conn *conn)
     conn_drop_request(server, conn);
     list_remove(&conn->link);
     server->connections--;
+    server->closed++;
     atomic_fetch_sub_explicit(&server->gateway->connections, 1, memory_order_relaxed);
     free(conn);
 }
@@ -656,7 +657,12 @@ static void turn(struct server *server, const struct epoll_event *events, int co
         (void)end_waits(server, PARK_TIMED_OUT);
     if (server->next_scan_ns <= server->home.now_ns)
         scan(server);
+    uint64_t closed = server->closed;
     (void)MHD_run(server->daemon);
+    /* At its limit, or without descriptors, the library does not listen; that there is room again it sees only when it
+     * begins to run, and nothing else would wake it. */
+    if (server->closed != closed)
+        (void)MHD_run(server->daemon);
 }
 
 static void read_clock(struct server *server)
