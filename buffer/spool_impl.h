@@ -47,7 +47,7 @@ struct spool {
     uint64_t spills_bytes; /* memory of these */
     struct list seals;     /* struct seal */
     struct ranges marks;   /* to be written as done */
-    uint64_t syncs_asked, syncs_done;
+    uint64_t syncs_asked, syncs_done, syncs_failed; /* failed: all that was asked for up to here */
     bool writer_awake; /* it will look at the queue before it rests */
     bool broken;
     struct segment *reading;  /* the reader looks at it: it stays */
