@@ -13,6 +13,7 @@
 #include "gateway/plan.h"
 #include "gateway/pool.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 #include "gateway/sessions.h"
 
 enum {
@@ -98,6 +99,8 @@ void request_finish(struct request *request)
     request->session = NULL;
     plan_unref(request->plan);
     request->plan = NULL;
+    rules_unref(request->rules);
+    request->rules = NULL;
     reply_fini(&request->reply);
 }
 
@@ -218,6 +221,14 @@ static bool is_turned_away(struct request *request, struct err *err)
     return false;
 }
 
+static enum request_step begin_route(struct request *request)
+{
+    enum request_step step = request->route->begin(request);
+    if (step == REQUEST_MORE && request->phase == PHASE_HEAD)
+        request->phase = PHASE_BODY;
+    return step;
+}
+
 enum request_step request_begin(struct request *request, struct str method, struct str version)
 {
     struct err err = { 0 };
@@ -248,10 +259,15 @@ enum request_step request_begin(struct request *request, struct str method, stru
         request->reply.status = 204;
         return REQUEST_ANSWER;
     }
-    enum request_step step = request->route->begin(request);
-    if (step == REQUEST_MORE && request->phase == PHASE_HEAD)
-        request->phase = PHASE_BODY;
-    return step;
+    return begin_route(request);
+}
+
+enum request_step request_begin_again(struct request *request)
+{
+    request->phase = PHASE_HEAD;
+    request->work = NULL;
+    atomic_store_explicit(&request->park, PARK_NONE, memory_order_relaxed);
+    return begin_route(request);
 }
 
 /* --- the body ----------------------------------------------------------------------------------------------------- */
@@ -260,7 +276,7 @@ static enum request_step too_large(struct request *request)
 {
     struct err err;
     err_set(&err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.body_max (%llu bytes)",
-            (unsigned long long)request->gateway->config->http_body_max);
+            (unsigned long long)request->home->rules->config->http_body_max);
     return request_fail(request, &err);
 }
 
@@ -282,7 +298,7 @@ static bool account(struct request *request, struct err *err)
 /* Called by routes that want the body, from begin: opens the decoders and makes room. */
 enum request_step request_want_body(struct request *request, bool native_frames, bool skip_checksums)
 {
-    const struct config *config = request->gateway->config;
+    const struct config *config = request->home->rules->config;
     struct codec_limits limits = { config->http_decoded_max, config->http_ratio_max };
     struct err err = { 0 };
     if (request->content_length > config->http_body_max)
@@ -323,7 +339,7 @@ static bool decode(struct request *request, struct str piece, bool last, struct 
     }
     if (!strbuf_ok(out))
         return err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.decoded_max (%llu bytes)",
-                       (unsigned long long)request->gateway->config->http_decoded_max);
+                       (unsigned long long)request->home->rules->config->http_decoded_max);
     return account(request, err);
 }
 
@@ -334,7 +350,7 @@ enum request_step request_body(struct request *request, struct str piece)
     if (request->phase == PHASE_SWALLOW)
         return REQUEST_MORE;
     must(request->phase == PHASE_BODY);
-    if (request->body_bytes > request->gateway->config->http_body_max)
+    if (request->body_bytes > request->home->rules->config->http_body_max)
         return too_large(request);
     if (!decode(request, piece, false, &err))
         return request_fail(request, &err);
@@ -392,7 +408,7 @@ bool request_end_wait(struct request *request, enum park_state how)
     return false;
 }
 
-bool request_resumed(struct request *request)
+bool request_resumed(struct request *request, enum request_step *step)
 {
     must(request->phase == PHASE_PARKED);
     request->phase = PHASE_ANSWERED;
@@ -402,7 +418,7 @@ bool request_resumed(struct request *request)
         return false;
     if (how == PARK_STOPPED)
         atomic_fetch_add_explicit(&request->gateway->waits_given_up, 1, memory_order_relaxed);
-    request->resumed(request);
+    *step = request->resumed(request);
     return true;
 }
 
@@ -443,6 +459,8 @@ static const char *throttle_reason(const struct request *request, enum err_code 
         return "disk";
     case ERR_TOO_MANY_PARTS:
         return "parts";
+    case ERR_QUOTA_EXCEEDED:
+        return "quota";
     default:
         return NULL;
     }
@@ -471,6 +489,8 @@ static void say_when_to_retry(struct request *request, enum err_code code)
     uint64_t drain_ns =
         gateway->buffers == NULL ? 0 : buffers_drain_ns(gateway->buffers, clock_mono_ns(gateway->clock));
     unsigned retry_s = reply_retry_after(code, drain_ns, gateway->rng);
+    if (request->again_ns > request->home->now_ns)
+        retry_s = (unsigned)((request->again_ns - request->home->now_ns + NS_PER_S - 1) / NS_PER_S);
     if (retry_s > 0)
         reply_header(&request->reply, "Retry-After", arena_printf(request->arena, "%u", retry_s));
 }
@@ -497,18 +517,20 @@ enum request_step request_fail_text(struct request *request, int status, const c
     return refuse(request);
 }
 
-static void worked(struct request *request)
+static enum request_step worked(struct request *request)
 {
     if (request->reply.status == 0) { /* it never ran: no thread was free, or its client had gone */
         if (request->verdict.err.code == ERR_OK)
             err_set(&request->verdict.err, ERR_QUERY_WAS_CANCELLED, "Query was cancelled");
-        (void)request_fail(request, &request->verdict.err);
+        return request_fail(request, &request->verdict.err);
     }
+    return REQUEST_ANSWER;
 }
 
 enum request_step request_to_pool(struct request *request, bool (*work)(struct request *))
 {
     request->work = work;
+    request->pool = request->gateway->pool;
     request->deadline_ns = UINT64_MAX;
     request->publish = pool_submit;
     request->resumed = worked;
