@@ -74,8 +74,8 @@ must_use bool spool_seal(struct spool *spool, struct batch *batch, struct err *e
 void spool_done(struct spool *spool, const struct ranges *sequences);
 /* This one could be neither stored nor made a letter: it stays, and is tried again after a while. */
 void spool_keep(struct spool *spool, uint64_t sequence);
-/* Waits until all that was put or marked before is on disk, as far as it can be. */
-void spool_sync(struct spool *spool);
+/* Waits until all that was put or marked before is on disk. False: the disk failed, and not all of it is there yet. */
+bool spool_sync(struct spool *spool);
 
 /* The writer: all that is queued, in one commit. The reader: some of what waits on disk, if there is room. */
 uint64_t spool_step(struct spool *spool, uint64_t now_ns);

@@ -156,6 +156,7 @@ static void set_limits(struct runtime *runtime)
     gateway->memory_max = memory_max(runtime->config, gateway->fs);
     gateway->connections_max = connections_max(runtime->config, gateway->memory_max, descriptors_max());
     gateway->body_bytes_max = gateway->memory_max / 4;
+    mem_keep_freed(gateway->memory_max);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -757,7 +758,7 @@ static enum runtime_exit drain(struct runtime *runtime)
     buffers_get_stats(gateway->buffers, &stats);
     uint64_t given_up = atomic_load(&gateway->waits_given_up);
     struct spool_stats spool;
-    spool_sync(gateway->spool);
+    (void)spool_sync(gateway->spool); /* its statistics tell what is left */
     spool_get_stats(gateway->spool, &spool);
     log_info("stopped: took_ms=%llu inserts_left=%llu inserts_spooled=%llu waiters_unknown=%llu unanswered=%llu",
              (unsigned long long)((clock_mono_ns(gateway->clock) - from_ns) / NS_PER_MS),

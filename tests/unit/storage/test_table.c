@@ -3,28 +3,10 @@
 #include "storage/table_impl.h"
 #include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 static const char plain[] = "CREATE TABLE t (p Int32, k UInt64, s String) ORDER BY k";
 static const char parted[] = "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY (k, s)";
-
-static int setup(void **state)
-{
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
-    return 0;
-}
 
 static void merge_all(struct fixture *f)
 {
@@ -700,7 +682,7 @@ static void a_failed_sync_is_written_anew_and_never_trusted(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(rows_are_sorted_visible_and_there_after_a_restart),
         T(one_part_for_each_partition_with_numbers_of_one_counter),
