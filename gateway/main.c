@@ -116,7 +116,6 @@ int main(int argc, char **argv)
     } else {
         struct command_line line = { argc, argv };
         struct runtime_environment environment = read_environment(&arguments, &line);
-        mem_keep_freed();
         block_signals();
         configure_log(config);
         status = runtime_run(config, &environment);

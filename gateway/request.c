@@ -256,12 +256,25 @@ enum request_step request_begin(struct request *request, struct str method, stru
 
 /* --- the body ----------------------------------------------------------------------------------------------------- */
 
-static enum request_step too_large(struct request *request)
+static bool check_received(const struct request *request, uint64_t bytes, struct err *err)
 {
-    struct err err;
-    err_set(&err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.body_max (%llu bytes)",
-            (unsigned long long)request->gateway->config->http_body_max);
-    return request_fail(request, &err);
+    uint64_t max = request->gateway->config->http_body_max;
+    return bytes <= max || err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.body_max (%llu bytes)",
+                                   (unsigned long long)max);
+}
+
+/* Decoded bytes that one request may hold; their buffer has one more. More than all bodies may is too much for ever. */
+static uint64_t held_max(const struct request *request)
+{
+    return MIN(request->gateway->config->http_decoded_max, request->gateway->body_bytes_max - 1);
+}
+
+static bool too_large(const struct request *request, struct err *err)
+{
+    uint64_t decoded_max = request->gateway->config->http_decoded_max, max = held_max(request);
+    return err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than %s (%llu bytes)",
+                   max == decoded_max ? "http.decoded_max" : "what memory.max leaves to bodies",
+                   (unsigned long long)max);
 }
 
 /* Keeps the budget in step with what the buffers really hold. */
@@ -283,10 +296,11 @@ static bool account(struct request *request, struct err *err)
 enum request_step request_want_body(struct request *request, bool native_frames, bool skip_checksums)
 {
     const struct config *config = request->gateway->config;
-    struct codec_limits limits = { config->http_decoded_max, config->http_ratio_max };
+    uint64_t max = held_max(request);
+    struct codec_limits limits = { max, config->http_ratio_max };
     struct err err = { 0 };
-    if (request->content_length > config->http_body_max)
-        return too_large(request);
+    if (!check_received(request, request->content_length, &err))
+        return request_fail(request, &err);
     struct codec *codec = NULL;
     if (!codec_open(request->h_content_encoding, &limits, &codec, &err))
         return request_fail(request, &err);
@@ -294,9 +308,14 @@ enum request_step request_want_body(struct request *request, bool native_frames,
         request->codecs[request->codecs_count++] = codec;
     if (native_frames)
         request->codecs[request->codecs_count++] = codec_open_native(&limits, skip_checksums);
-    strbuf_init(&request->body, (size_t)config->http_decoded_max);
-    strbuf_init(&request->unframed, (size_t)config->http_decoded_max);
-    if (request->codecs_count == 0 && request->content_length > 0) {
+    bool is_known = request->codecs_count == 0 && request->content_length > 0; /* how large it becomes */
+    if (is_known && request->content_length > max) {
+        (void)too_large(request, &err);
+        return request_fail(request, &err);
+    }
+    strbuf_init(&request->body, (size_t)(is_known ? request->content_length : max));
+    strbuf_init(&request->unframed, (size_t)max);
+    if (is_known) {
         (void)strbuf_room(&request->body, (size_t)MIN(request->content_length, (uint64_t)RESERVE_AHEAD_MAX));
         if (!account(request, &err))
             return request_fail(request, &err);
@@ -322,8 +341,7 @@ static bool decode(struct request *request, struct str piece, bool last, struct 
             return false;
     }
     if (!strbuf_ok(out))
-        return err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.decoded_max (%llu bytes)",
-                       (unsigned long long)request->gateway->config->http_decoded_max);
+        return too_large(request, err);
     return account(request, err);
 }
 
@@ -334,9 +352,7 @@ enum request_step request_body(struct request *request, struct str piece)
     if (request->phase == PHASE_SWALLOW)
         return REQUEST_MORE;
     must(request->phase == PHASE_BODY);
-    if (request->body_bytes > request->gateway->config->http_body_max)
-        return too_large(request);
-    if (!decode(request, piece, false, &err))
+    if (!check_received(request, request->body_bytes, &err) || !decode(request, piece, false, &err))
         return request_fail(request, &err);
     return REQUEST_MORE;
 }

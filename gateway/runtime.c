@@ -158,6 +158,7 @@ static void set_limits(struct runtime *runtime)
     gateway->memory_max = memory_max(runtime->config, gateway->fs);
     gateway->connections_max = connections_max(runtime->config, gateway->memory_max, descriptors_max());
     gateway->body_bytes_max = gateway->memory_max / 4;
+    mem_keep_freed(gateway->memory_max);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */

@@ -24,6 +24,7 @@
 #include "base/metric.h"
 #include "base/sync.h"
 #include "config/config.h"
+#include "gateway/lingerers.h"
 #include "gateway/plan.h"
 #include "gateway/request.h"
 #include "gateway/route.h"
@@ -54,6 +55,7 @@ struct conn {
     struct request *request;
     struct ready *ready; /* being sent */
     bool watched, loopback;
+    bool is_sending; /* a body that was refused */
     char peer[64];
 };
 
@@ -78,6 +80,7 @@ struct server {
     bool keep_fd, admin, quiesced;
     uint64_t connections_max, connections, closed;
     struct list conns;
+    struct lingerers *lingerers;
     struct list parked; /* struct request, by link */
     uint64_t next_deadline_ns, next_scan_ns;
     struct list spare;
@@ -204,10 +207,20 @@ static void conn_drop_request(struct server *server, struct conn *conn)
     request_give(server, request);
 }
 
+/* The socket lives on, so it has to leave our epoll set by hand. */
+static void conn_linger(struct server *server, const struct conn *conn)
+{
+    if (conn->watched)
+        (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
+    lingerers_add(server->lingerers, conn->fd, server->home.now_ns);
+}
+
 /* The descriptor is closed right after: the kernel takes it out of our epoll set. */
 static void conn_closed(struct server *server, struct conn *conn)
 {
     conn_drop_request(server, conn);
+    if (conn->is_sending)
+        conn_linger(server, conn);
     list_remove(&conn->link);
     server->connections--;
     server->closed++;
@@ -512,8 +525,10 @@ static enum MHD_Result first_call(struct server *server, struct MHD_Connection *
     atomic_fetch_add_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
     if (request_begin(request, str_of(method), str_of(version)) != REQUEST_ANSWER)
         return MHD_YES;
-    if (request->reply.close || request_has_body(request)) /* the body is not wanted: the connection ends with this */
+    if (request->reply.close || request_has_body(request)) { /* the body is not wanted: the connection ends with this */
+        conn_of(connection)->is_sending = request_has_body(request);
         return send_reply(server, connection, request);
+    }
     request->phase = PHASE_READY; /* an answer in the first call would end the connection */
     return MHD_YES;
 }
@@ -602,6 +617,7 @@ static void scan(struct server *server)
     static const char *const phases[] = { "head", "body", "wait", "write" };
     uint64_t now_ns = server->home.now_ns;
     server->next_scan_ns = now_ns + NS_PER_S;
+    lingerers_run(server->lingerers, now_ns);
     LIST_EACH (node, &server->conns) {
         struct conn *conn = LIST_ENTRY(node, struct conn, link);
         if (conn->phase == CONN_WORK)
@@ -618,7 +634,7 @@ static int wait_ms(struct server *server, uint64_t now_ns)
 {
     MHD_UNSIGNED_LONG_LONG library_ms;
     uint64_t until_ns = server->next_deadline_ns;
-    if (!list_empty(&server->conns))
+    if (!list_empty(&server->conns) || lingerers_count(server->lingerers) > 0)
         until_ns = MIN(until_ns, server->next_scan_ns);
     uint64_t ms = 60000;
     if (until_ns != UINT64_MAX)
@@ -645,6 +661,8 @@ static void turn(struct server *server, const struct epoll_event *events, int co
         eventfd_t value;
         if (from == &server->event_fd)
             (void)eventfd_read(server->event_fd, &value);
+        else if (from == server->lingerers)
+            lingerers_run(server->lingerers, server->home.now_ns);
         else if (from != &server->mhd_fd)
             (void)client_left(server, from);
     }
@@ -751,6 +769,7 @@ void server_free(struct server *server)
         LIST_EACH_SAFE (node, &server->ready[i])
             ready_free(LIST_ENTRY(node, struct ready, link));
     }
+    lingerers_free(server->lingerers);
     if (server->event_fd >= 0)
         (void)close(server->event_fd);
     if (server->epoll_fd >= 0)
@@ -789,7 +808,8 @@ bool server_start(const struct server_options *options, struct server **out, str
         err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "epoll or eventfd");
         goto failed;
     }
-    if (!start_library(server, options->tls, err) ||
+    if (!lingerers_new(&server->lingerers, err) || !start_library(server, options->tls, err) ||
+        !epoll_add(server->epoll_fd, lingerers_fd(server->lingerers), server->lingerers, err) ||
         !epoll_add(server->epoll_fd, server->mhd_fd, &server->mhd_fd, err) ||
         !epoll_add(server->epoll_fd, server->event_fd, &server->event_fd, err))
         goto failed;
