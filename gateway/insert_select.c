@@ -98,7 +98,7 @@ static bool select_rows(struct request *request, struct err *err)
     return ok;
 }
 
-static bool insert_select_work(struct request *request)
+bool insert_select_run(struct request *request)
 {
     struct err err = { 0 };
     if (!select_rows(request, &err)) {
@@ -153,5 +153,5 @@ enum request_step insert_select(struct request *request, const struct plan *plan
     request->statement = join_with(request->arena, plan->with, statement);
     if (request->query_id[0] == '\0')
         rng_uuid4_text(request->gateway->rng, request->query_id);
-    return request_to_pool(request, insert_select_work);
+    return request_to_pool(request, insert_select_run);
 }

@@ -28,6 +28,12 @@ struct sql_source {
     void *context;
 };
 
+/* Rows that a statement finds under a name, as if they were a table. */
+struct sql_named_block {
+    struct str name;
+    struct block *block;
+};
+
 struct sql_limits {
     uint64_t time_ns, rows, result_bytes, memory_bytes; /* 0 = none */
 };
@@ -36,7 +42,9 @@ struct sql_session {
     const struct sql_source *sources;
     size_t sources_count;
     const struct block *input; /* what input() reads; NULL: nothing */
-    struct str database;       /* current */
+    const struct sql_named_block *tables;
+    size_t tables_count;
+    struct str database; /* current */
     struct str user, query_id, version, display_name;
     int64_t wall_ns;                   /* now() */
     const struct insert_param *params; /* param_* */
