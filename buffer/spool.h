@@ -48,6 +48,11 @@ struct spool_options {
 
 /* Finds what is there and what of it is not done. Damage is set aside, counted and logged, never a failure. */
 must_use bool spool_open(const struct spool_options *options, struct spool **spool, struct err *err);
+/* Looks at the heads of the segments and changes nothing; a daemon may be using them. report: of each file that a start
+ * could not use. Errors: those of listing the directory. */
+must_use bool spool_check(struct fs *fs, const char *data_dir,
+                          void (*report)(void *context, const char *path, const char *why), void *context,
+                          struct err *err);
 /* The segments go too, if everything in them is done. */
 void spool_close(struct spool *spool); /* NULL is fine */
 
@@ -69,8 +74,8 @@ must_use bool spool_seal(struct spool *spool, struct batch *batch, struct err *e
 void spool_done(struct spool *spool, const struct ranges *sequences);
 /* This one could be neither stored nor made a letter: it stays, and is tried again after a while. */
 void spool_keep(struct spool *spool, uint64_t sequence);
-/* Waits until all that was put or marked before is on disk, as far as it can be. */
-void spool_sync(struct spool *spool);
+/* Waits until all that was put or marked before is on disk. False: the disk failed, and not all of it is there yet. */
+bool spool_sync(struct spool *spool);
 
 /* The writer: all that is queued, in one commit. The reader: some of what waits on disk, if there is room. */
 uint64_t spool_step(struct spool *spool, uint64_t now_ns);

@@ -40,16 +40,16 @@ struct spool {
     uint64_t id;
     struct buffers *buffers;
 
-    struct mutex lock;     /* LOCK_SPOOL; guards what follows */
-    struct cond committed; /* a commit is over */
-    struct list segments;  /* in the order of their numbers; the writer's is the last */
-    struct list queue;     /* inserts for which the buffers have reserved room */
-    struct list spills;    /* inserts for which they have none */
-    uint64_t spills_bytes; /* memory of these */
-    struct list seals;     /* struct seal */
-    struct ranges marks;   /* to be written as done */
-    uint64_t syncs_asked, syncs_done;
-    bool writer_awake; /* it will look at the queue before it rests */
+    struct mutex lock;                              /* LOCK_SPOOL; guards what follows */
+    struct cond committed;                          /* a commit is over */
+    struct list segments;                           /* in the order of their numbers; the writer's is the last */
+    struct list queue;                              /* inserts for which the buffers have reserved room */
+    struct list spills;                             /* inserts for which they have none */
+    uint64_t spills_bytes;                          /* memory of these */
+    struct list seals;                              /* struct seal */
+    struct ranges marks;                            /* to be written as done */
+    uint64_t syncs_asked, syncs_done, syncs_failed; /* failed: all that was asked for up to here */
+    bool writer_awake;                              /* it will look at the queue before it rests */
     bool broken;
     struct segment *reading;  /* the reader looks at it: it stays */
     struct ranges kept;       /* could be neither stored nor made letters */

@@ -39,57 +39,25 @@ struct str sql_function_hint(struct str name)
 static bool letter_fits(char letter, const struct sql_node *arg, const struct type *type)
 {
     const struct sql_node *constant = sql_node_constant(arg);
-    switch (letter) {
-    case '*':
-        return true;
-    case 's':
-        return sql_type_is_string(type) || sql_type_is_enum(type);
-    case 'S':
-        return sql_type_is_string(type) || type->kind == TYPE_ARRAY || type->kind == TYPE_MAP;
-    case 'n':
-    case 'f':
-        return sql_type_is_number(type);
-    case 'i':
-        return sql_type_is_int(type);
-    case 't':
-        return sql_type_is_time(type);
-    case 'a':
-        return type->kind == TYPE_ARRAY;
-    case 'm':
-        return type->kind == TYPE_MAP;
-    case 'k':
+    if (letter == 'k')
         return constant != NULL && constant->value.kind == SQL_TEXT;
-    case 'K':
+    if (letter == 'K')
         return constant != NULL && constant->value.kind == SQL_INT && type_is_integer(type);
-    default:
-        return false;
-    }
+    return sql_type_fits(letter == 'f' ? 'n' : letter, type);
 }
 
-static bool check_spec(struct sql_resolver *r, const struct sql_node *node, const char *spec, struct err *err)
+static bool check_spec(struct sql_resolver *r, const struct sql_node *node, const char *text, struct err *err)
 {
-    size_t least = 0, most = 0;
-    bool optional = false, repeats = false;
-    char letters[16];
-    for (const char *at = spec; *at != '\0'; at++) {
-        if (*at == '?') {
-            optional = true;
-        } else if (*at == '+') {
-            repeats = true;
-        } else {
-            must(most < sizeof letters);
-            letters[most++] = *at;
-            least += optional ? 0 : 1;
-        }
-    }
-    if (node->args_count < least || (node->args_count > most && !repeats))
-        return err_set(
-            err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-            "Number of arguments for function " STR_FMT " doesn't match: passed %zu, should be %zu%s (at position %zu)",
-            STR_ARG(node->name), node->args_count, least, most > least || repeats ? " or more" : "", node->offset + 1);
+    struct sql_spec spec = sql_spec_read(text);
+    if (!sql_spec_counts(&spec, node->args_count))
+        return err_set(err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                       "Number of arguments for function " STR_FMT
+                       " doesn't match: passed %zu, should be %zu%s (at position %zu)",
+                       STR_ARG(node->name), node->args_count, spec.least,
+                       spec.most > spec.least || spec.repeats ? " or more" : "", node->offset + 1);
     for (size_t i = 0; i < node->args_count; i++) {
         const struct type *type = sql_type_plain(node->args[i]->type, r->arena);
-        if (!letter_fits(letters[MIN(i, most - 1)], node->args[i], type))
+        if (!letter_fits(sql_spec_letter(&spec, i), node->args[i], type))
             return err_set(err, ERR_ILLEGAL_TYPE_OF_ARGUMENT,
                            "Illegal type " STR_FMT " of argument %zu of function " STR_FMT " (at position %zu)",
                            STR_ARG(node->args[i]->type->text), i + 1, STR_ARG(node->name), node->offset + 1);

@@ -3,7 +3,7 @@
 #include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
 #include "tests/support/random_block.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 struct found {
     size_t count;
@@ -73,21 +73,8 @@ static void fill(struct fixture *f)
 
 static int setup(void **state)
 {
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    fill(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    if (f->store != NULL)
-        fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
+    (void)fixture_setup(state);
+    fill(*state);
     return 0;
 }
 
@@ -396,7 +383,7 @@ static void no_flipped_bit_goes_unnoticed(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(what_was_written_verifies),
         T(a_running_daemon_keeps_others_out),
