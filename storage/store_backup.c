@@ -206,7 +206,7 @@ bool store_backup_sweep(struct store *store, struct err *err)
 
 static bool read_manifest(struct fs *fs, const char *dir, struct strbuf *text, struct str *files, struct err *err)
 {
-    char path[PATH_BYTES], expected[16];
+    char path[PATH_BYTES], expected[32];
     if (!path_join(path, dir, "", manifest_name, err) || !fs_read_file(fs, path, MANIFEST_BYTES_MAX, text, err))
         return false;
     struct str all = strbuf_view(text);
@@ -214,8 +214,8 @@ static bool read_manifest(struct fs *fs, const char *dir, struct strbuf *text, s
     if (all.len < head + tail || !str_starts(all, str_of(manifest_head)))
         return err_set(err, ERR_CORRUPTED_DATA, "%s is no manifest of a backup", path);
     *files = str_sub(all, head, all.len - head - tail);
-    snprintf(expected, sizeof expected, "%08x\n", crc32c(0, str_sub(all, 0, all.len - tail)));
-    return str_is(str_from(all, all.len - 9), expected) ||
+    snprintf(expected, sizeof expected, "%s%08x\n", manifest_end, crc32c(0, str_sub(all, 0, all.len - tail)));
+    return str_is(str_from(all, all.len - tail), expected) ||
            err_set(err, ERR_CORRUPTED_DATA, "the checksum of %s does not match", path);
 }
 
