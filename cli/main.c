@@ -70,8 +70,9 @@ const struct verb cli_verbs[] = {
       "sluice completion bash > /etc/bash_completion.d/sluice", verb_completion },
     { "verify", "DATA [--quick] [--repair]",
       "Is every byte below the data directory what it was written as? While no daemon\n"
-      "      uses it. --quick: of parts only the footers. --repair: what is damaged goes to\n"
-      "      DATA/damaged, as at a start. Exit status 1: damage; 4: the directory is in use",
+      "      uses it. --quick: of large files only heads and footers. --repair: what is\n"
+      "      damaged goes to DATA/damaged, as at a start. Exit status 1: damage; 4: the\n"
+      "      directory is in use",
       "sluice verify /var/lib/sluice", verb_verify },
     { "crash-test", "--dir DIR [--kills N] [--clients N] [--seed N] [--sluiced FILE] [--keep]",
       "Kill a daemon of its own under load, N times (20), on the disk of DIR; then\n"
