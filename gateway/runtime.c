@@ -49,7 +49,6 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
-    MERGE_MEMORY_MIN = 32 << 20, /* below it, parts that many inserts made would not be merged at all */
     INSERT_LOG_SECONDS = 3600,
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
@@ -402,7 +401,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
-                                     .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
+                                     .merge_memory = gateway->memory_max / 4,
                                      .merge_threads = runtime->config->merge_threads,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,

@@ -29,9 +29,9 @@ struct table_env {
     uint64_t spool_id, spool_floor; /* atomic: store_set_spool */
     uint64_t damaged;               /* atomic: files set aside */
     struct part_log *part_log;
-    struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
-    int cancel;             /* atomic: merges stop */
-    uint64_t merge_memory;
+    struct table_wake wake;    /* called when a commit made a merge likely; set before the first insert */
+    int cancel;                /* atomic: merges stop */
+    int64_t merge_memory_left; /* atomic: of what all merges may take; below 0 where each has the least */
 };
 
 /* What publication to the Delta log keeps. Only one thread publishes; what others look at is guarded by the table's
