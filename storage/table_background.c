@@ -81,8 +81,7 @@ static struct merge_limits limits_of(struct table *t, const struct table_def *de
     return limits;
 }
 
-/* Most of what the merges that run have left; however many there are, a merge can do with the least. */
-static int64_t take_memory(struct table_env *env)
+int64_t table_take_merge_memory(struct table_env *env)
 {
     int64_t left = __atomic_load_n(&env->merge_memory_left, __ATOMIC_RELAXED), memory;
     do
@@ -92,7 +91,7 @@ static int64_t take_memory(struct table_env *env)
     return memory;
 }
 
-static void give_memory(struct table_env *env, int64_t memory)
+void table_give_merge_memory(struct table_env *env, int64_t memory)
 {
     __atomic_fetch_add(&env->merge_memory_left, memory, __ATOMIC_RELAXED);
 }
@@ -107,13 +106,13 @@ static bool slot_begin(struct table *t, bool waiting, struct choice *choice)
     t->merges_running += ok;
     mutex_unlock(&t->write);
     if (ok)
-        choice->memory = take_memory(t->env);
+        choice->memory = table_take_merge_memory(t->env);
     return ok;
 }
 
 static void slot_end(struct table *t, const struct choice *choice)
 {
-    give_memory(t->env, choice->memory);
+    table_give_merge_memory(t->env, choice->memory);
     mutex_lock(&t->write);
     must(t->merges_running > 0);
     t->merges_running--;
