@@ -362,7 +362,7 @@ int main(int argc, char **argv)
     log_configure(LOG_WARN, LOG_LOGFMT);
     bench_lines_load(&rows, options.rows);
     disk_init();
-    mem_keep_freed(); /* as the daemon does */
+    mem_keep_freed(UINT64_C(2) << 30); /* as the daemon does */
     for (uint64_t repetition = 0; repetition < options.repetitions; repetition++)
         for (size_t i = 0; i < options.sizes_count; i++)
             for (enum mode mode = 0; mode < MODES; mode++)

@@ -61,14 +61,21 @@ const struct verb cli_verbs[] = {
     { "reload", "", "Read the configuration again; the daemon says what is wrong with it", "sluice reload",
       verb_reload },
     { "drain", "", "End the daemon as SIGTERM does: flush all, answer all", "sluice drain", verb_drain },
-    { "user hash", "[--generate]", "A token from standard input, or a new one, as the configuration wants it",
+    { "config show", "[--config FILE]",
+      "Every setting of the daemon with its value and where that comes from, and the\n"
+      "      users without their passwords; with --config as a start with FILE would have them",
+      "sluice config show", verb_config_show },
+    { "user hash", "[--generate | --password]",
+      "A token from standard input, or a new one, as the configuration wants it;\n"
+      "      --password: slow to guess, for what people choose",
       "sluice user hash --generate", verb_user_hash },
     { "completion", "bash|zsh|fish", "A script that completes these verbs and their options",
       "sluice completion bash > /etc/bash_completion.d/sluice", verb_completion },
     { "verify", "DATA [--quick] [--repair]",
       "Is every byte below the data directory what it was written as? While no daemon\n"
-      "      uses it. --quick: of parts only the footers. --repair: what is damaged goes to\n"
-      "      DATA/damaged, as at a start. Exit status 1: damage; 4: the directory is in use",
+      "      uses it. --quick: of large files only heads and footers. --repair: what is\n"
+      "      damaged goes to DATA/damaged, as at a start. Exit status 1: damage; 4: the\n"
+      "      directory is in use",
       "sluice verify /var/lib/sluice", verb_verify },
     { "crash-test", "--dir DIR [--kills N] [--clients N] [--seed N] [--sluiced FILE] [--keep]",
       "Kill a daemon of its own under load, N times (20), on the disk of DIR; then\n"

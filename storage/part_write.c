@@ -33,6 +33,8 @@ static bool write_pending(struct part_writer *w, struct err *err)
 static bool take_bytes(void *context, struct str bytes, struct err *err)
 {
     struct part_writer *w = context;
+    if (bytes.len >= WRITE_BYTES)
+        return write_pending(w, err) && fs_append(w->fs, w->file, bytes, err);
     strbuf_add(&w->pending, bytes);
     return w->pending.len < WRITE_BYTES || write_pending(w, err);
 }
