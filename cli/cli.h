@@ -16,17 +16,17 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct cli {
-    const char *url;             /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
-    const char *admin_url;       /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
-    const char *user, *password; /* --user, SLUICE_USER; SLUICE_PASSWORD */
-    const char *ca_file;         /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
-    const char *database;        /* --database */
-    const char *editor;          /* EDITOR; default vi */
-    const char *temp_dir;        /* TMPDIR; default /tmp */
-    const char *state_home;      /* XDG_STATE_HOME, or NULL */
-    const char *home;            /* HOME, or NULL */
-    bool json;                   /* -o json */
-    int argc;                    /* what is left: the verb's own arguments, without the verb */
+    const char *url;                  /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
+    const char *admin_url;            /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
+    const char *user, *password;      /* --user, SLUICE_USER; SLUICE_PASSWORD */
+    const char *ca_file;              /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
+    const char *cert_file, *key_file; /* SLUICE_TLS_CERT, SLUICE_TLS_KEY: who we are with https; NULL: nobody */
+    const char *database;             /* --database */
+    const char *editor;               /* EDITOR; default vi */
+    const char *temp_dir;             /* TMPDIR; default /tmp */
+    const char *state_home, *home;    /* XDG_STATE_HOME, HOME, or NULL */
+    bool json;                        /* -o json */
+    int argc;                         /* what is left: the verb's own arguments, without the verb */
     char **argv;
 };
 

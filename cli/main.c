@@ -206,7 +206,8 @@ static void print_help(const char *word)
             printf("  %s%s%s\n      %s\n", cli_verbs[i].name, cli_verbs[i].usage[0] != '\0' ? " " : "",
                    cli_verbs[i].usage, cli_verbs[i].help);
     puts("\nURL: http://HOST:PORT, https://HOST:PORT, or unix:PATH.\n"
-         "Environment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD, SSL_CERT_FILE (CAs for https).\n"
+         "Environment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD, SSL_CERT_FILE (CAs for https),\n"
+         "SLUICE_TLS_CERT and SLUICE_TLS_KEY (a certificate of your own).\n"
          "Exit status: 0 done, 1 failed or refused, 2 bad command line.");
 }
 
@@ -259,6 +260,8 @@ static bool take_common(struct cli *cli)
     cli->user = choose(cli_take_option(cli, "--user", &bad), "SLUICE_USER", NULL);
     cli->password = choose(NULL, "SLUICE_PASSWORD", NULL);
     cli->ca_file = choose(NULL, "SSL_CERT_FILE", NULL);
+    cli->cert_file = choose(NULL, "SLUICE_TLS_CERT", NULL);
+    cli->key_file = choose(NULL, "SLUICE_TLS_KEY", NULL);
     cli->database = cli_take_option(cli, "--database", &bad);
     cli->editor = choose(NULL, "EDITOR", "vi");
     cli->temp_dir = choose(NULL, "TMPDIR", "/tmp");
