@@ -463,7 +463,7 @@ static bool open_letters(struct runtime *runtime, struct err *err)
     if (!dlq_lmdb_open(&options, &gateway->dlq, err))
         return false;
     dlq_get_stats(gateway->dlq, &stats);
-    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters);
+    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters, stats.rows, STR_EMPTY);
     return true;
 }
 
