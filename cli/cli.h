@@ -16,15 +16,16 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct cli {
-    const char *url;             /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
-    const char *admin_url;       /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
-    const char *user, *password; /* --user, SLUICE_USER; SLUICE_PASSWORD */
-    const char *ca_file;         /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
-    const char *database;        /* --database */
-    const char *editor;          /* EDITOR; default vi */
-    const char *temp_dir;        /* TMPDIR; default /tmp */
-    bool json;                   /* -o json */
-    int argc;                    /* what is left: the verb's own arguments, without the verb */
+    const char *url;                  /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
+    const char *admin_url;            /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
+    const char *user, *password;      /* --user, SLUICE_USER; SLUICE_PASSWORD */
+    const char *ca_file;              /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
+    const char *cert_file, *key_file; /* SLUICE_TLS_CERT, SLUICE_TLS_KEY: who we are with https; NULL: nobody */
+    const char *database;             /* --database */
+    const char *editor;               /* EDITOR; default vi */
+    const char *temp_dir;             /* TMPDIR; default /tmp */
+    bool json;                        /* -o json */
+    int argc;                         /* what is left: the verb's own arguments, without the verb */
     char **argv;
 };
 
@@ -113,6 +114,7 @@ int verb_restore(struct cli *cli);
 int verb_top(struct cli *cli);
 int verb_reload(struct cli *cli);
 int verb_drain(struct cli *cli);
+int verb_config_show(struct cli *cli);
 int verb_user_hash(struct cli *cli);
 int verb_completion(struct cli *cli);
 int verb_verify(struct cli *cli);

@@ -183,6 +183,10 @@ void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     if (cli->ca_file != NULL)
         curl_easy_setopt(curl, CURLOPT_CAINFO, cli->ca_file);
+    if (cli->cert_file != NULL)
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, cli->cert_file);
+    if (cli->key_file != NULL)
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, cli->key_file);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 5L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, call->timeout_s != 0 ? call->timeout_s : 300L);
