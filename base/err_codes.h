@@ -88,6 +88,7 @@
     X(194, REQUIRED_PASSWORD,                           401, ERR_REJECT) \
     X(195, IP_ADDRESS_NOT_ALLOWED,                      500, ERR_REJECT) \
     X(198, DNS_ERROR,                                   500, ERR_RETRY) \
+    X(201, QUOTA_EXCEEDED,                              429, ERR_RETRY) \
     X(202, TOO_MANY_SIMULTANEOUS_QUERIES,               503, ERR_RETRY) \
     X(203, NO_FREE_CONNECTION,                          500, ERR_RETRY) \
     X(209, SOCKET_TIMEOUT,                              503, ERR_RETRY) \

@@ -23,6 +23,7 @@
     X(HTTP_CONNECTIONS_LIMIT, "sluice_http_connections_limit", gauge, "", "Connections that may be open at once.") \
     X(HTTP_CONNECTIONS_ACCEPTED, "sluice_http_connections_accepted_total", counter, "", "Connections accepted.") \
     X(HTTP_THROTTLED, "sluice_http_throttled_total", counter, "reason", "Requests answered 429, 503 or 507, by what was exhausted.") \
+    X(AUTH_FAILURES, "sluice_auth_failures_total", counter, "reason", "Requests without a right to enter: wrong credentials, or too many of those lately (budget).") \
     X(HTTP_TIMEOUTS, "sluice_http_timeouts_total", counter, "phase", "Requests given up while reading, waiting for the acknowledgement or writing.") \
     X(INSERTS, "sluice_inserts_total", counter, "protocol,ack", "Inserts acknowledged, by level.") \
     X(INSERTS_WRITTEN, "sluice_inserts_written_total", counter, "", "Accepted inserts whose rows the sink confirmed.") \

@@ -48,6 +48,11 @@ struct spool_options {
 
 /* Finds what is there and what of it is not done. Damage is set aside, counted and logged, never a failure. */
 must_use bool spool_open(const struct spool_options *options, struct spool **spool, struct err *err);
+/* Looks at the heads of the segments and changes nothing; a daemon may be using them. report: of each file that a start
+ * could not use. Errors: those of listing the directory. */
+must_use bool spool_check(struct fs *fs, const char *data_dir,
+                          void (*report)(void *context, const char *path, const char *why), void *context,
+                          struct err *err);
 /* The segments go too, if everything in them is done. */
 void spool_close(struct spool *spool); /* NULL is fine */
 

@@ -315,6 +315,44 @@ bool spool_scan(struct spool *spool, struct err *err)
     return true;
 }
 
+/* ---- the look without a start ---- */
+
+static bool check_head(struct fs *fs, const char *path, struct err *err)
+{
+    struct fs_file *file = NULL;
+    char head[SPOOL_FILE_HEAD_BYTES];
+    size_t got = 0;
+    uint64_t id, first;
+    bool ok = fs_open(fs, path, &file, err) && fs_read_at(fs, file, 0, head, sizeof head, &got, err) &&
+              (spool_file_head_parse(str_make(head, got), &id, &first) ||
+               err_set(err, ERR_CORRUPTED_DATA, "this is no head of a segment"));
+    fs_discard(fs, &file);
+    return ok;
+}
+
+bool spool_check(struct fs *fs, const char *data_dir, void (*report)(void *context, const char *path, const char *why),
+                 void *context, struct err *err)
+{
+    char dir[PATH_BYTES], path[PATH_BYTES];
+    struct fs_names names = { 0 };
+    struct err why = { 0 };
+    uint64_t id, number;
+    if (!path_join(dir, data_dir, "", "spool", err))
+        return false;
+    if (!fs_list(fs, dir, &names, err))
+        return err->code == ERR_FILE_DOESNT_EXIST;
+    for (size_t i = 0; i < names.count; i++) {
+        struct str name = str_of(names.names[i]);
+        if (!segment_name_parse(name, &id, &number) || !path_join(path, dir, "", names.names[i], &why))
+            continue;
+        why.code = ERR_OK;
+        if (!check_head(fs, path, &why) && why.code != ERR_FILE_DOESNT_EXIST) /* it was done meanwhile */
+            report(context, path, why.text);
+    }
+    fs_names_fini(&names);
+    return true;
+}
+
 void spool_found_stored(struct spool *spool, const struct ranges *sequences)
 {
     ranges_join(&spool->stored, sequences);

@@ -113,6 +113,7 @@ int verb_restore(struct cli *cli);
 int verb_top(struct cli *cli);
 int verb_reload(struct cli *cli);
 int verb_drain(struct cli *cli);
+int verb_config_show(struct cli *cli);
 int verb_user_hash(struct cli *cli);
 int verb_completion(struct cli *cli);
 int verb_verify(struct cli *cli);

@@ -58,7 +58,13 @@ const struct verb cli_verbs[] = {
     { "reload", "", "Read the configuration again; the daemon says what is wrong with it", "sluice reload",
       verb_reload },
     { "drain", "", "End the daemon as SIGTERM does: flush all, answer all", "sluice drain", verb_drain },
-    { "user hash", "[--generate]", "A token from standard input, or a new one, as the configuration wants it",
+    { "config show", "[--config FILE]",
+      "Every setting of the daemon with its value and where that comes from, and the\n"
+      "      users without their passwords; with --config as a start with FILE would have them",
+      "sluice config show", verb_config_show },
+    { "user hash", "[--generate | --password]",
+      "A token from standard input, or a new one, as the configuration wants it;\n"
+      "      --password: slow to guess, for what people choose",
       "sluice user hash --generate", verb_user_hash },
     { "completion", "bash|zsh|fish", "A script that completes these verbs and their options",
       "sluice completion bash > /etc/bash_completion.d/sluice", verb_completion },

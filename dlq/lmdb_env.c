@@ -274,7 +274,7 @@ static bool set_marker(struct keeper *k, bool present, struct err *err)
     if (!path_join(path, k->dir, "", marker_name, err))
         return false;
     if (!present)
-        return !fs_exists(fs, path) || fs_unlink(fs, path, err);
+        return fs_remove(fs, path, err);
     bool ok = fs_append_to(fs, path, &file, err) && fs_sync(fs, file, err);
     return fs_finish(fs, &file, ok, err) && fs_sync_dir(fs, k->dir, err);
 }

@@ -166,10 +166,13 @@ static void collect(void *context)
 /* Values that are known from the start are there from the start, so that the first event shows as an increase. */
 static void announce(void)
 {
-    static const char *const reasons[] = { "memory", "disk", "parts", "connections", "draining" };
+    static const char *const reasons[] = { "memory", "disk", "parts", "connections", "draining", "quota" };
     static const char *const phases[] = { "head", "body", "wait", "write" };
     for (size_t i = 0; i < ARRAY_COUNT(reasons); i++)
         metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(reasons[i])), 0);
+    static const char *const failures[] = { "credentials", "budget" };
+    for (size_t i = 0; i < ARRAY_COUNT(failures); i++)
+        metric_series_add(metric_series1(METRIC_AUTH_FAILURES, str_of(failures[i])), 0);
     for (size_t i = 0; i < ARRAY_COUNT(phases); i++)
         metric_series_add(metric_series1(METRIC_HTTP_TIMEOUTS, str_of(phases[i])), 0);
 }

@@ -13,6 +13,7 @@
 #include "gateway/plan.h"
 #include "gateway/pool.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 #include "gateway/sessions.h"
 
 enum {
@@ -98,6 +99,8 @@ void request_finish(struct request *request)
     request->session = NULL;
     plan_unref(request->plan);
     request->plan = NULL;
+    rules_unref(request->rules);
+    request->rules = NULL;
     reply_fini(&request->reply);
 }
 
@@ -218,6 +221,14 @@ static bool is_turned_away(struct request *request, struct err *err)
     return false;
 }
 
+static enum request_step begin_route(struct request *request)
+{
+    enum request_step step = request->route->begin(request);
+    if (step == REQUEST_MORE && request->phase == PHASE_HEAD)
+        request->phase = PHASE_BODY;
+    return step;
+}
+
 enum request_step request_begin(struct request *request, struct str method, struct str version)
 {
     struct err err = { 0 };
@@ -248,17 +259,22 @@ enum request_step request_begin(struct request *request, struct str method, stru
         request->reply.status = 204;
         return REQUEST_ANSWER;
     }
-    enum request_step step = request->route->begin(request);
-    if (step == REQUEST_MORE && request->phase == PHASE_HEAD)
-        request->phase = PHASE_BODY;
-    return step;
+    return begin_route(request);
+}
+
+enum request_step request_begin_again(struct request *request)
+{
+    request->phase = PHASE_HEAD;
+    request->work = NULL;
+    atomic_store_explicit(&request->park, PARK_NONE, memory_order_relaxed);
+    return begin_route(request);
 }
 
 /* --- the body ----------------------------------------------------------------------------------------------------- */
 
 static bool check_received(const struct request *request, uint64_t bytes, struct err *err)
 {
-    uint64_t max = request->gateway->config->http_body_max;
+    uint64_t max = request->home->rules->config->http_body_max;
     return bytes <= max || err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.body_max (%llu bytes)",
                                    (unsigned long long)max);
 }
@@ -266,12 +282,12 @@ static bool check_received(const struct request *request, uint64_t bytes, struct
 /* Decoded bytes that one request may hold; their buffer has one more. More than all bodies may is too much for ever. */
 static uint64_t held_max(const struct request *request)
 {
-    return MIN(request->gateway->config->http_decoded_max, request->gateway->body_bytes_max - 1);
+    return MIN(request->home->rules->config->http_decoded_max, request->gateway->body_bytes_max - 1);
 }
 
 static bool too_large(const struct request *request, struct err *err)
 {
-    uint64_t decoded_max = request->gateway->config->http_decoded_max, max = held_max(request);
+    uint64_t decoded_max = request->home->rules->config->http_decoded_max, max = held_max(request);
     return err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than %s (%llu bytes)",
                    max == decoded_max ? "http.decoded_max" : "what memory.max leaves to bodies",
                    (unsigned long long)max);
@@ -295,7 +311,7 @@ static bool account(struct request *request, struct err *err)
 /* Called by routes that want the body, from begin: opens the decoders and makes room. */
 enum request_step request_want_body(struct request *request, bool native_frames, bool skip_checksums)
 {
-    const struct config *config = request->gateway->config;
+    const struct config *config = request->home->rules->config;
     uint64_t max = held_max(request);
     struct codec_limits limits = { max, config->http_ratio_max };
     struct err err = { 0 };
@@ -408,7 +424,7 @@ bool request_end_wait(struct request *request, enum park_state how)
     return false;
 }
 
-bool request_resumed(struct request *request)
+bool request_resumed(struct request *request, enum request_step *step)
 {
     must(request->phase == PHASE_PARKED);
     request->phase = PHASE_ANSWERED;
@@ -418,7 +434,7 @@ bool request_resumed(struct request *request)
         return false;
     if (how == PARK_STOPPED)
         atomic_fetch_add_explicit(&request->gateway->waits_given_up, 1, memory_order_relaxed);
-    request->resumed(request);
+    *step = request->resumed(request);
     return true;
 }
 
@@ -459,6 +475,8 @@ static const char *throttle_reason(const struct request *request, enum err_code 
         return "disk";
     case ERR_TOO_MANY_PARTS:
         return "parts";
+    case ERR_QUOTA_EXCEEDED:
+        return "quota";
     default:
         return NULL;
     }
@@ -487,6 +505,8 @@ static void say_when_to_retry(struct request *request, enum err_code code)
     uint64_t drain_ns =
         gateway->buffers == NULL ? 0 : buffers_drain_ns(gateway->buffers, clock_mono_ns(gateway->clock));
     unsigned retry_s = reply_retry_after(code, drain_ns, gateway->rng);
+    if (request->again_ns > request->home->now_ns)
+        retry_s = (unsigned)((request->again_ns - request->home->now_ns + NS_PER_S - 1) / NS_PER_S);
     if (retry_s > 0)
         reply_header(&request->reply, "Retry-After", arena_printf(request->arena, "%u", retry_s));
 }
@@ -513,18 +533,20 @@ enum request_step request_fail_text(struct request *request, int status, const c
     return refuse(request);
 }
 
-static void worked(struct request *request)
+static enum request_step worked(struct request *request)
 {
     if (request->reply.status == 0) { /* it never ran: no thread was free, or its client had gone */
         if (request->verdict.err.code == ERR_OK)
             err_set(&request->verdict.err, ERR_QUERY_WAS_CANCELLED, "Query was cancelled");
-        (void)request_fail(request, &request->verdict.err);
+        return request_fail(request, &request->verdict.err);
     }
+    return REQUEST_ANSWER;
 }
 
 enum request_step request_to_pool(struct request *request, bool (*work)(struct request *))
 {
     request->work = work;
+    request->pool = request->gateway->pool;
     request->deadline_ns = UINT64_MAX;
     request->publish = pool_submit;
     request->resumed = worked;

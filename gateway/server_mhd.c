@@ -28,6 +28,7 @@
 #include "gateway/plan.h"
 #include "gateway/request.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 #include "gateway/tls.h"
 
 enum {
@@ -157,7 +158,7 @@ static void conn_opened(struct server *server, struct MHD_Connection *connection
     conn->fd = info == NULL ? -1 : info->connect_fd;
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     peer_name(conn, info == NULL ? NULL : info->client_addr);
-    conn->deadline_ns = server->home.now_ns + server->gateway->config->http_header_timeout;
+    conn->deadline_ns = server->home.now_ns + server->home.rules->config->http_header_timeout;
     list_push_back(&server->conns, &conn->link);
     server->connections++;
     atomic_fetch_add_explicit(&server->gateway->connections, 1, memory_order_relaxed);
@@ -263,7 +264,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     request->overloaded =
         !server->admin && server->connections > server->connections_max - server->connections_max / 10;
     conn->request = request;
-    conn->deadline_ns = MIN(conn->deadline_ns, server->home.now_ns + server->gateway->config->http_header_timeout);
+    conn->deadline_ns = MIN(conn->deadline_ns, server->home.now_ns + server->home.rules->config->http_header_timeout);
     return request;
 }
 
@@ -379,7 +380,7 @@ static enum MHD_Result send_reply(struct server *server, struct MHD_Connection *
     enum MHD_Result result;
     count_answer(server, request);
     conn->phase = CONN_REPLY;
-    conn->deadline_ns = server->home.now_ns + server->gateway->config->http_request_timeout;
+    conn->deadline_ns = server->home.now_ns + server->home.rules->config->http_request_timeout;
     conn->ready = closing || request->old_version ? NULL : ready_take(server, reply);
     if (conn->ready != NULL)
         return MHD_queue_response(connection, (unsigned int)reply->status, conn->ready->response);
@@ -511,19 +512,19 @@ static void begin_body(struct server *server, struct conn *conn)
 {
     uint64_t now_ns = server->home.now_ns;
     conn->phase = CONN_BODY;
-    conn->deadline_ns = now_ns + server->gateway->config->http_request_timeout;
+    conn->deadline_ns = now_ns + server->home.rules->config->http_request_timeout;
     conn->window_ns = now_ns + (BODY_ALLOWANCE_S + BODY_WINDOW_S) * NS_PER_S;
     conn->window_bytes = 0;
     conn->scan_bytes = UINT64_MAX; /* not looked at yet */
 }
 
-static enum MHD_Result first_call(struct server *server, struct MHD_Connection *connection, struct request *request,
-                                  const char *method, const char *version)
+static enum MHD_Result after_head(struct server *server, struct MHD_Connection *connection, struct request *request,
+                                  enum request_step step)
 {
-    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, request);
     begin_body(server, conn_of(connection));
-    atomic_fetch_add_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
-    if (request_begin(request, str_of(method), str_of(version)) != REQUEST_ANSWER)
+    if (step == REQUEST_PARK)
+        return park(server, connection, request);
+    if (step == REQUEST_MORE)
         return MHD_YES;
     if (request->reply.close || request_has_body(request)) { /* the body is not wanted: the connection ends with this */
         conn_of(connection)->is_sending = request_has_body(request);
@@ -531,6 +532,24 @@ static enum MHD_Result first_call(struct server *server, struct MHD_Connection *
     }
     request->phase = PHASE_READY; /* an answer in the first call would end the connection */
     return MHD_YES;
+}
+
+static enum MHD_Result back_from_park(struct server *server, struct MHD_Connection *connection, struct request *request)
+{
+    enum request_step step;
+    if (!request_resumed(request, &step))
+        return MHD_NO;
+    if (request->phase == PHASE_ANSWERED)
+        return send_reply(server, connection, request);
+    return after_head(server, connection, request, step); /* the body has not been read yet */
+}
+
+static enum MHD_Result first_call(struct server *server, struct MHD_Connection *connection, struct request *request,
+                                  const char *method, const char *version)
+{
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, request);
+    atomic_fetch_add_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
+    return after_head(server, connection, request, request_begin(request, str_of(method), str_of(version)));
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -545,7 +564,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (request->phase == PHASE_READY)
         return send_reply(server, connection, request);
     if (request->phase == PHASE_PARKED)
-        return request_resumed(request) ? send_reply(server, connection, request) : MHD_NO;
+        return back_from_park(server, connection, request);
     if (*data_bytes > 0) {
         enum request_step step = request_body(request, str_make(data, *data_bytes));
         must(step == REQUEST_MORE);
@@ -573,7 +592,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (request == NULL)
         return;
     struct conn *conn = conn_of(connection);
-    const struct config *config = server->gateway->config;
+    const struct config *config = server->home.rules->config;
     must(conn->request == request);
     conn_drop_request(server, conn);
     conn->phase = CONN_HEAD;
@@ -689,6 +708,17 @@ static void read_clock(struct server *server)
     server->home.wall_ns = clock_wall_ns(server->gateway->clock);
 }
 
+/* After a reload. Plans that were made by the rules before would keep them. */
+static void renew_rules(struct server *server)
+{
+    struct request_home *home = &server->home;
+    if (atomic_load_explicit(&server->gateway->rules, memory_order_acquire) == home->rules)
+        return;
+    plans_forget(home->plans);
+    rules_unref(home->rules);
+    home->rules = gateway_rules(server->gateway);
+}
+
 static void *server_main(void *context)
 {
     struct server *server = context;
@@ -704,6 +734,7 @@ static void *server_main(void *context)
         must(count >= 0 || errno == EINTR);
         read_clock(server);
         atomic_store_explicit(&server->busy_since_ns, server->home.now_ns, memory_order_relaxed);
+        renew_rules(server);
         turn(server, events, count < 0 ? 0 : count);
     }
     (void)MHD_run(server->daemon); /* what was resumed last is sent */
@@ -723,7 +754,7 @@ static bool epoll_add(int epoll_fd, int fd, void *what, struct err *err)
 
 static bool start_library(struct server *server, bool tls, struct err *err)
 {
-    const struct config *config = server->gateway->config;
+    const struct config *config = server->home.rules->config;
     unsigned int flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     unsigned int per_address = server->admin ? 16 : 0;
     struct MHD_OptionItem of_tls[] = {
@@ -775,6 +806,7 @@ void server_free(struct server *server)
     if (server->epoll_fd >= 0)
         (void)close(server->epoll_fd);
     plans_free(server->home.plans);
+    rules_unref(server->home.rules);
     mutex_fini(&server->lock);
     free(server);
 }
@@ -791,6 +823,7 @@ bool server_start(const struct server_options *options, struct server **out, str
     server->home.gateway = options->gateway;
     server->home.admin = options->admin;
     server->home.plans = plans_new();
+    server->home.rules = gateway_rules(options->gateway);
     server->home.resume = on_decided;
     server->next_deadline_ns = UINT64_MAX;
     list_init(&server->conns);

@@ -62,7 +62,8 @@ static bool show_create(struct sql_run *run, const struct sql_statement *stateme
         strbuf_add_text(&text, str_is(statement->name, "system") ? "\nENGINE = Memory" : "\nENGINE = Atomic");
     } else {
         struct table *table;
-        if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
+        if (!sql_may_read(run->session, database_of(run, statement), statement->name, err) ||
+            !store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
             return false;
         table_def_print(table_def(table), false, &text);
         table_unref(table);
@@ -105,7 +106,7 @@ static bool setting_is_on(const struct sql_run *run, const char *name)
     const struct sql_session *session = run->session;
     const struct sql_result *result = run->result;
     struct str value = STR_EMPTY, type;
-    if (session->setting != NULL && !session->setting(session->setting_context, str_of(name), &value, &type))
+    if (session->setting != NULL && !session->setting(session->context, str_of(name), &value, &type))
         value = STR_EMPTY;
     for (size_t i = 0; i < result->settings_count; i++)
         if (str_is(result->settings[i].name, name))
@@ -174,6 +175,8 @@ static bool describe(struct sql_run *run, const struct sql_statement *statement,
         return false;
     if (query != NULL)
         return describe_query(run, query, err);
+    if (!sql_may_read(run->session, database_of(run, statement), statement->name, err))
+        return false;
     if (str_is(database_of(run, statement), "system"))
         return describe_system(run, statement, err);
     if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))

@@ -655,7 +655,7 @@ bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err 
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "the name of a setting must be a constant string",
                               err);
     struct str value, type;
-    if (session->setting == NULL || !session->setting(session->setting_context, name->value.s, &value, &type))
+    if (session->setting == NULL || !session->setting(session->context, name->value.s, &value, &type))
         return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "'", STR_ARG(name->value.s));
     const struct sql_result *result = r->run->result;
     for (size_t i = 0; i < result->settings_count; i++)

@@ -209,6 +209,8 @@ void sql_sources_fini(struct sql_run *run);
 /* Finds what FROM names, sets table->columns and table->source. Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *err);
 bool sql_source_system(struct sql_run *run, struct sql_table *table, bool *found, struct err *err);
+/* Errors: ACCESS_DENIED. */
+bool sql_may_read(const struct sql_session *session, struct str database, struct str table, struct err *err);
 /* Names of the tables of system. */
 size_t sql_system_count(const struct sql_session *session);
 struct str sql_system_name(const struct sql_session *session, size_t index);

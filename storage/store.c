@@ -66,25 +66,40 @@ bool store_check_format(struct str text, struct err *err)
     return format_checks(whole, minor) || err_set(err, ERR_CORRUPTED_DATA, "the checksum of FORMAT does not match");
 }
 
-static bool take_format(struct store *store, enum store_open_failure *why, struct err *err)
+/* *fresh: neither FORMAT nor a table is there. */
+static bool check_format(struct fs *fs, const char *dir, bool *fresh, enum store_open_failure *why, struct err *err)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES], tables[PATH_BYTES];
     struct strbuf text = { 0 };
-    if (!path_join(path, store->dir, "", "FORMAT", err))
+    if (!path_join(path, dir, "", "FORMAT", err) || !path_join(tables, dir, "", "tables", err))
         return false;
-    if (!fs_exists(store->env.fs, path)) {
-        if (!fs_exists(store->env.fs, store->tables_dir))
-            return write_format(store, err);
+    *fresh = !fs_exists(fs, path);
+    if (*fresh) {
+        if (!fs_exists(fs, tables))
+            return true;
         *why = STORE_OPEN_FORMAT;
-        return err_set(err, ERR_CORRUPTED_DATA, "%s has tables but no FORMAT", store->dir);
+        return err_set(err, ERR_CORRUPTED_DATA, "%s has tables but no FORMAT", dir);
     }
-    bool ok = fs_read_file(store->env.fs, path, FORMAT_BYTES_MAX, &text, err);
+    bool ok = fs_read_file(fs, path, FORMAT_BYTES_MAX, &text, err);
     if (ok && !store_check_format(strbuf_view(&text), err)) {
         *why = STORE_OPEN_FORMAT;
         ok = err_wrap(err, "%s", path);
     }
     strbuf_fini(&text);
     return ok;
+}
+
+static bool take_format(struct store *store, enum store_open_failure *why, struct err *err)
+{
+    bool fresh;
+    return check_format(store->env.fs, store->dir, &fresh, why, err) && (!fresh || write_format(store, err));
+}
+
+bool store_check(struct fs *fs, const char *dir, enum store_open_failure *why, struct err *err)
+{
+    bool fresh;
+    *why = STORE_OPEN_ERROR;
+    return check_format(fs, dir, &fresh, why, err);
 }
 
 static bool take_lock(struct store *store, enum store_open_failure *why, struct err *err)

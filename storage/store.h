@@ -50,6 +50,10 @@ bool store_has_database(struct store *store, struct str database);
 void store_tables(struct store *store, struct str database, struct table ***tables, size_t *count);
 void store_databases(struct store *store, struct arena *arena, struct str **names, size_t *count);
 
+/* Would a start take the directory, or make it? Reads FORMAT alone; a daemon may be using it. Errors and *why as of
+ * store_open. */
+must_use bool store_check(struct fs *fs, const char *dir, enum store_open_failure *why, struct err *err);
+
 /* The id of the spool whose sequences table_member gives, and the least that it may still bring back: parts name
  * inserts from there on. A start asks which of them are stored already. */
 void store_set_spool(struct store *store, uint64_t id, uint64_t floor);

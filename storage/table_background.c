@@ -237,12 +237,8 @@ void table_merges_free(struct table_merge_info *merges, size_t count)
 static bool take_back(struct table *t, struct part_writer *writer, struct synced_dir *dir)
 {
     struct err err = { 0 };
-    if (fs_exists(t->env->fs, part_writer_path(writer)) && !fs_unlink(t->env->fs, part_writer_path(writer), &err))
-        goto failed;
-    if (!table_sync_dir(t, dir, &err))
-        goto failed;
-    return true;
-failed:
+    if (fs_remove(t->env->fs, part_writer_path(writer), &err) && table_sync_dir(t, dir, &err))
+        return true;
     log_error("merged part cannot be taken back: path=%s error=%s", part_writer_path(writer), err.text);
     table_add_doubt(t, part_writer_path(writer), NULL, NULL);
     return false;

@@ -72,7 +72,7 @@ static void unlink_names(struct table *t, struct part *const *parts, size_t coun
     for (size_t i = 0; i < count; i++) {
         struct err err = { 0 };
         char path[PATH_BYTES];
-        if (link_name(t, parts[i], path, &err) && fs_exists(t->env->fs, path) && !fs_unlink(t->env->fs, path, &err))
+        if (link_name(t, parts[i], path, &err) && !fs_remove(t->env->fs, path, &err))
             log_warn("leftover of a DETACH stays until the next start: path=%s error=%s", path, err.text);
     }
 }

@@ -479,11 +479,8 @@ static bool undo(struct flush *f, size_t renamed)
     struct err err = { 0 };
     struct fs *fs = f->table->env->fs;
     bool ok = true;
-    for (size_t i = 0; i < MIN(renamed + 1, f->pieces_count); i++) {
-        const char *path = part_writer_path(f->pieces[i].writer);
-        if (i < renamed || fs_exists(fs, path)) /* a rename that failed may have happened all the same */
-            ok = fs_unlink(fs, path, &err) && ok;
-    }
+    for (size_t i = 0; i < MIN(renamed + 1, f->pieces_count); i++) /* a rename that failed may have happened */
+        ok = fs_remove(fs, part_writer_path(f->pieces[i].writer), &err) && ok;
     for (size_t i = 0; i < MIN(renamed + 1, f->pieces_count) && ok; i++)
         ok = table_sync_dir(f->table, f->pieces[i].dir, &err);
     if (!ok)
