@@ -256,6 +256,7 @@ static bool answer_result(struct request *request, const struct sql_result *resu
                                 .bytes_read = result->bytes_read,
                                 .elapsed_ns = elapsed_ns(request),
                                 .rows_before_limit = result->rows_before_limit,
+                                .totals = result->has_totals ? &result->totals : NULL,
                                 .client_protocol_version = request->plan->settings.client_protocol_version };
     return clause_settings(request, result, &settings, err) && request_set_format(request, result->format, err) &&
            answer_with(request, &result->block, &info, &settings, err);

@@ -53,6 +53,8 @@ struct sql_session {
 struct sql_result {
     struct arena *arena; /* holds types and names of block */
     struct block block;
+    struct block totals; /* of WITH TOTALS: one row, like block */
+    bool has_totals;
     bool has_block;                  /* false: a statement without a result (SET, USE) */
     struct str format;               /* of the FORMAT clause; empty without */
     struct insert_setting *settings; /* of the SETTINGS clause */

@@ -896,6 +896,8 @@ bool sql_resolve_special(struct sql_resolver *r, struct sql_node *node, bool *ta
     if (sum && node->args_count == 2 &&
         (is_interval(node->args[1]) || (str_is(node->name, "plus") && is_interval(node->args[0]))))
         return bind_interval_arithmetic(r, node, err);
+    if (str_is(node->name, "arrayJoin"))
+        return sql_resolve_array_join_call(r, node, err);
     if (str_is(node->name, "toStartOfInterval"))
         return sql_bind_start_of_interval(r, node, err);
     *taken = false;
