@@ -92,11 +92,18 @@ const startLoad = () => Promise.all(Object.entries(work).flatMap(([name, [count,
   Array.from({ length: count }, async (_, n) => {
     await pause((everyMs * n) / count)
     while (running) {
-      await step()
+      const from = Date.now()
+      await Promise.resolve(step()).catch(async (error) => { throw new Error(`${name}, ${Date.now() - from} ms: ${error.message}\n${await state()}`) })
       done[name] = (done[name] ?? 0) + 1
       await pause(everyMs * (0.5 + Math.random()))
     }
   })))
+
+// What the daemon says of itself when something has failed.
+async function state() {
+  const page = (await d.admin('/metrics')).text.split('\n').filter((line) => /^sluice_(inserts_pending|buffer|memory|spool|pool|flush|http_(conn|waiters)|merges_r)/.test(line) && !line.includes('_bucket'))
+  return [...page, await d.sql('SELECT elapsed, query FROM system.processes FORMAT TSV').catch((error) => error.message)].join('\n')
+}
 
 // ---- what is measured ----
 
