@@ -374,6 +374,16 @@ static bool partly_written(const struct batch *batch)
     return false;
 }
 
+/* What is wrong with a batch is not wrong with the sink. */
+static void tell_sink(struct flusher *flusher, bool up)
+{
+    struct str sink = str_of(flusher->options.sink->name);
+    metric_series_set(metric_series1(METRIC_SINK_UP, sink), up);
+    if (up)
+        metric_series_set(metric_series1(METRIC_SINK_LAST_SUCCESS, sink),
+                          (double)(clock_wall_ns(flusher->options.clock) / (int64_t)NS_PER_S));
+}
+
 static void write_batch(struct flusher *flusher, struct batch *batch)
 {
     const struct flusher_options *o = &flusher->options;
@@ -384,6 +394,7 @@ static void write_batch(struct flusher *flusher, struct batch *batch)
     bool stored = (!batch->shape->spooled || spool_seal(o->spool, batch, &err)) && o->sink->write(o->sink, batch, &err);
     uint64_t ended_ns = clock_mono_ns(o->clock);
     enum err_verdict verdict = stored ? ERR_REJECT : err_verdict(err.code);
+    tell_sink(flusher, stored || verdict == ERR_REJECT);
     if (!stored && verdict == ERR_RETRY && batch->attempt < atomic_load(&flusher->attempts_max) &&
         !atomic_load(&flusher->last_try)) {
         retry_later(flusher, batch, ended_ns, &err);

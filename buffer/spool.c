@@ -900,7 +900,7 @@ static char *below(const char *dir, const char *name)
     return strbuf_take(&path);
 }
 
-bool spool_open(const struct spool_options *options, struct spool **out, struct err *err)
+struct spool *spool_new(const struct spool_options *options)
 {
     struct spool *spool = NEW(struct spool);
     spool->options = *options;
@@ -916,10 +916,18 @@ bool spool_open(const struct spool_options *options, struct spool **out, struct 
     list_init(&spool->seals);
     list_init(&spool->batches);
     spool->sequence_next = spool->number_next = 1;
+    return spool;
+}
+
+bool spool_open(const struct spool_options *options, struct spool **out, struct err *err)
+{
+    struct spool *spool = spool_new(options);
     if (!spool_scan(spool, err)) {
         spool_close(spool);
         return false;
     }
+    while (spool->id == 0)
+        spool->id = rng_next(options->rng);
     *out = spool;
     return true;
 }

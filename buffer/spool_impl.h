@@ -35,6 +35,7 @@ struct kept_batch {
 
 struct spool {
     struct spool_options options;
+    const struct spool_verify_options *verify; /* not NULL: what the scan finds is told to it, and nothing changes */
     char *data_dir, *dir, *damaged_dir;
     uint64_t id;
     struct buffers *buffers;
@@ -87,6 +88,8 @@ void segment_unsettle(struct segment *segment, uint64_t sequence);
 struct segment *segment_of(struct spool *spool, uint64_t sequence);
 /* False for the name of any other file. */
 must_use bool segment_name_parse(struct str name, uint64_t *spool, uint64_t *number);
+
+struct spool *spool_new(const struct spool_options *options);
 
 /* spool_recover.c */
 must_use bool spool_scan(struct spool *spool, struct err *err);

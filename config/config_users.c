@@ -209,15 +209,14 @@ static bool set_shared(struct config_user *user, const struct place *place, stru
 
 static bool unknown_field(const struct place *place)
 {
-    static const char *const fields[] = {
-        "password", "password_file",      "grants",          "tables", "profile", "settings", "min", "max",
-        "readonly", "inserts_per_minute", "bytes_per_minute"
-    };
+    static const char *const fields[] = { "password", "password_file", "certificates",       "grants",
+                                          "tables",   "profile",       "settings",           "min",
+                                          "max",      "readonly",      "inserts_per_minute", "bytes_per_minute" };
     bool profile = place->entry->section == CONFIG_PROFILES;
     strbuf_addf(place->problem, "%s." STR_FMT ": unknown field ", section_name(place->entry->section),
                 STR_ARG(place->entry->user.name));
     text_add_printable(place->problem, place->field, 80);
-    for (size_t i = profile ? 5 : 0, first = i; i < ARRAY_COUNT(fields); i++)
+    for (size_t i = profile ? 6 : 0, first = i; i < ARRAY_COUNT(fields); i++)
         strbuf_addf(place->problem, "%s%s", i == first ? " (" : ", ", fields[i]);
     strbuf_add_char(place->problem, ')');
     return false;
@@ -246,6 +245,9 @@ bool config_users_set(struct config_users *users, struct str field, struct str v
         return str_find_char(value, '.') != STR_NONE
                    ? add_to_list(&user->tables, &place, arena, value)
                    : refuse(&place, value, "is not a pattern such as db.table or db.*");
+    if (str_is(field, "certificates"))
+        return value.len > 0 ? add_to_list(&user->certificates, &place, arena, value)
+                             : refuse(&place, value, "is no name of a certificate");
     if (str_is(field, "profile")) {
         entry->profile = arena_dup(arena, value);
         return true;

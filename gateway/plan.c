@@ -131,7 +131,7 @@ static void key_make(struct plans *plans, const struct request *request, struct 
     key_add(plans, false, request->h_key);
     key_add(plans, request->quota_header_given, request->h_database);
     key_add(plans, request->get_or_head, request->h_format);
-    key_add(plans, request->loopback, STR_EMPTY);
+    key_add(plans, request->loopback, request->certificate);
 }
 
 /* --- an INSERT ---------------------------------------------------------------------------------------------------- */

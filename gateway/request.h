@@ -83,6 +83,7 @@ struct request {
     bool length_given, chunked, old_version, get_or_head;
     uint64_t content_length;
     const char *peer;
+    struct str certificate; /* names of the client's, a line each; empty: none */
     bool loopback;
     bool overloaded; /* the home is close to its limit of connections */
 

@@ -52,7 +52,6 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
-    MERGE_MEMORY_MIN = 32 << 20, /* below it, parts that many inserts made would not be merged at all */
     INSERT_LOG_SECONDS = 3600,
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
@@ -80,6 +79,7 @@ struct runtime {
     uint16_t data_port, admin_port, tls_port;
     bool unix_made;
     atomic_bool hurry;
+    int64_t clock_offset_ns; /* wall against monotonic, as the keeper saw it last; 0: not yet */
     char *dlq_dir, *damaged_dir, *data_dir;
 };
 
@@ -210,14 +210,37 @@ static uint64_t publish_step(void *context, uint64_t now_ns)
     return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
 }
 
+static void look_at_disk(struct gateway *gateway)
+{
+    uint64_t bytes;
+    struct err err;
+    const char *dir = store_dir(gateway->store);
+    atomic_store(&gateway->disk_is_readonly, access(dir, W_OK) != 0);
+    if (!fs_free_bytes(gateway->fs, dir, &bytes, &err))
+        return;
+    atomic_store(&gateway->disk_free_bytes, bytes);
+    metric_series_set(metric_series1(METRIC_DISK_FREE_BYTES, STR("data")), (double)bytes);
+}
+
+/* The wall clock against the other: a jump is told once. */
+static void look_at_clock(struct runtime *runtime)
+{
+    struct clock *clock = runtime->gateway.clock;
+    int64_t offset_ns = clock_wall_ns(clock) - (int64_t)clock_mono_ns(clock);
+    int64_t moved_ns = runtime->clock_offset_ns == 0 ? 0 : offset_ns - runtime->clock_offset_ns;
+    runtime->clock_offset_ns = offset_ns;
+    if (moved_ns > -(int64_t)NS_PER_S && moved_ns < (int64_t)NS_PER_S)
+        return;
+    metric_add(METRIC_CLOCK_JUMPS, 1);
+    log_warn("the wall clock jumped: by_ms=%lld", (long long)(moved_ns / (int64_t)NS_PER_MS));
+}
+
 static uint64_t keep_step(void *context, uint64_t now_ns)
 {
     struct gateway *gateway = &((struct runtime *)context)->gateway;
-    uint64_t bytes;
-    struct err err;
     uint64_t next_ns = MIN(dlq_step(gateway->dlq, now_ns), store_clean_step(gateway->store, now_ns));
-    if (fs_free_bytes(gateway->fs, store_dir(gateway->store), &bytes, &err))
-        metric_series_set(metric_series1(METRIC_DISK_FREE_BYTES, STR("data")), (double)bytes);
+    look_at_disk(gateway);
+    look_at_clock(context);
     return MIN(next_ns, now_ns + 10 * NS_PER_S);
 }
 
@@ -379,7 +402,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
-                                     .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
+                                     .merge_memory = gateway->memory_max / 4,
                                      .merge_threads = runtime->config->merge_threads,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
@@ -452,6 +475,7 @@ static void start_workers(struct runtime *runtime)
     struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 8 * 3,
                                      .pressure_bytes = gateway->memory_max / 4,
                                      .shapes_max = config->buffers_max };
+    metric_set(METRIC_BUFFERS_LIMIT, (double)config->buffers_max);
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,
                                             .bytes_max = gateway->memory_max / 64,
@@ -530,6 +554,7 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     if (!open_store(runtime, exit_status, err) || !open_letters(runtime, err) || !open_spool(runtime, err))
         return false;
     metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
+    look_at_disk(gateway);
     start_workers(runtime);
     if (!start_servers(runtime, err) || !start_tls(runtime, err) || !start_unix(runtime, err))
         return false;

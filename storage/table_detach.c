@@ -187,16 +187,20 @@ static bool write_anew(struct table *t, struct part *source, const struct part_n
 {
     uint64_t expired = 0;
     struct merge_progress progress = { 0 };
+    int64_t memory = table_take_merge_memory(t->env);
     struct merge_job job = { .fs = t->env->fs,
                              .rng = t->env->rng,
                              .def = table_def(t),
                              .dir = dir->path,
                              .sources = &source,
                              .sources_count = 1,
+                             .memory = (uint64_t)memory,
                              .wall_ns = clock_wall_ns(t->env->clock),
                              .name = name,
                              .progress = &progress };
-    return merge_run(&job, writer, &expired, err);
+    bool ok = merge_run(&job, writer, &expired, err);
+    table_give_merge_memory(t->env, memory);
+    return ok;
 }
 
 static bool commit_attach(struct table *t, struct part_writer *writer, struct synced_dir *dir, struct part **part,

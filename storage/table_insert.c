@@ -393,7 +393,7 @@ static bool write_once(struct flush *f, size_t index, const struct block *block,
     if (!part_writer_open(env->fs, piece->dir->path, &name, f->def->stored, &options, &writer, err))
         return false;
     make_meta(f, index, &name, &meta);
-    bool ok = part_writer_add(writer, block, true, err) && part_writer_finish(writer, &meta, err);
+    bool ok = part_writer_add(writer, block, err) && part_writer_finish(writer, &meta, err);
     part_meta_fini(&meta);
     if (ok)
         piece->writer = writer;
