@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "buffer/buffers.h"
@@ -52,7 +53,7 @@ static void answer_ok(struct request *request, enum ack_level level)
     const struct request_verdict *verdict = &request->verdict;
     reply->status = 200;
     reply->preset = presets[level];
-    reply_header(reply, "X-ClickHouse-Query-Id", request->query_id);
+    reply_header(reply, "X-ClickHouse-Query-Id", request_query_id(request));
     insert_headers(request);
     if (level == ACK_STORED) {
         struct reply_summary summary = { .read_rows = verdict->rows,
@@ -190,6 +191,17 @@ static enum request_step insert_park(struct request *request, struct insert *ins
     return REQUEST_PARK;
 }
 
+/* A long id is shortened, and stays another than other long ones that begin alike. */
+static void copy_query_id(struct insert *insert, struct str query_id)
+{
+    enum { KEPT = 46 };
+    if (query_id.len < sizeof(insert->query_id))
+        snprintf(insert->query_id, sizeof(insert->query_id), STR_FMT, STR_ARG(query_id));
+    else
+        snprintf(insert->query_id, sizeof(insert->query_id), "%.*s-%016llx", KEPT, query_id.data,
+                 (unsigned long long)hash64(query_id));
+}
+
 static struct insert *insert_make(struct request *request, struct shape *shape, uint64_t now_ns, int64_t wall_ns)
 {
     size_t bytes = request->data.len;
@@ -202,9 +214,7 @@ static struct insert *insert_make(struct request *request, struct shape *shape, 
         body[bytes] = '\0';
     }
     struct insert *insert = insert_new(shape, body, bytes);
-    if (request->query_id[0] == '\0')
-        rng_uuid4_text(request->gateway->rng, request->query_id);
-    memcpy(insert->query_id, request->query_id, sizeof(request->query_id));
+    copy_query_id(insert, str_of(request_query_id(request)));
     snprintf(insert->peer, sizeof(insert->peer), "%s", request->peer);
     insert->token_given = request->token.len > 0;
     if (insert->token_given) {
@@ -304,8 +314,6 @@ void insert_into_null(struct request *request)
                                 .columns_count = shape->columns_count,
                                 .settings = &shape->format_settings,
                                 .body = request->data };
-    if (request->query_id[0] == '\0')
-        rng_uuid4_text(request->gateway->rng, request->query_id);
     if (insert_parse(request, &data, &block, &report, &err)) {
         request->verdict = (struct request_verdict){ .outcome = INSERT_STORED,
                                                      .rows = report.rows,

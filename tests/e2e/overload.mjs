@@ -91,7 +91,7 @@ await test(d, {
     await d.sql('OPTIMIZE TABLE t FINAL')
     equal(await d.rows("SELECT count() FROM system.parts WHERE active AND table = 't'"), [[1]], 'parts')
     if (!sanitized) check(resident(d) <= (64 + 64) << 20, `resident at most ${resident(d) >> 20} MiB`)
-    equal(await d.rows('SELECT count(), uniqExact(id), sum(startsWith(s, concat(toString(id), ' '))), sum(length(s)) FROM t'), [[1200, 1200, 1200, 1200 * pad(0).length]], 'rows')
+    equal(await d.rows("SELECT count(), uniqExact(id), sum(startsWith(s, concat(toString(id), ' '))), sum(length(s)) FROM t"), [[1200, 1200, 1200, 1200 * pad(0).length]], 'rows')
   },
 })
 
