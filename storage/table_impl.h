@@ -165,8 +165,9 @@ void table_note_flush(struct table *table, struct hash128 flush_id);
 /* Appends and syncs the records; a log whose end is not trusted is written anew. */
 must_use bool table_log_append(struct table *table, const struct strbuf *records, size_t count, struct err *err);
 must_use bool table_log_rewrite(struct table *table, const struct strbuf *records, size_t count, struct err *err);
-void table_log_all(struct table *table, struct strbuf *out); /* what a log written now says */
-void table_log_begin(struct table *table);                   /* waits for its turn */
+must_use bool table_log_mend(struct table *table, struct err *err); /* written anew, if an append or rewrite failed */
+void table_log_all(struct table *table, struct strbuf *out);        /* what a log written now says */
+void table_log_begin(struct table *table);                          /* waits for its turn */
 void table_log_end(struct table *table);
 must_use bool table_log_flushes(struct table *table, struct err *err); /* what table_note_flush noted */
 void table_log_add_part(struct strbuf *records, size_t *count, const struct part *part);
