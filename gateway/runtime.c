@@ -53,11 +53,11 @@ enum {
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
-    MERGE_MEMORY_MIN = 32 << 20, /* below it, parts that many inserts made would not be merged at all */
     INSERT_LOG_SECONDS = 3600,
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
     ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
+    STOP_GRACE_S = 30,     /* after the deadline, until the service manager may kill: TimeoutStopSec of the unit */
     HURRY_S = 2,           /* what a second SIGTERM leaves */
     LAST_TRY_PERCENT = 20, /* of the deadline: from there on a failed flush is final */
     CHECK_MS = 5
@@ -301,30 +301,35 @@ static char *below(struct str dir, const char *name)
 
 /* --- start -------------------------------------------------------------------------------------------------------- */
 
+/* The socket that systemd handed over, or one of our own. */
+static bool open_socket(struct str address, int inherited, int *fd, uint16_t *port, struct err *err)
+{
+    int fds[NET_SOCKETS_MAX];
+    if (inherited != 0) {
+        *fd = inherited;
+        return net_adopt(inherited, port, err);
+    }
+    if (!net_listen(address, 1, fds, port, err))
+        return false;
+    *fd = fds[0];
+    return true;
+}
+
 static bool open_sockets(struct runtime *runtime, struct err *err)
 {
     const struct config *config = runtime->config;
-    int inherited = runtime->environment->inherited_fds;
-    size_t threads = MIN(polling_threads(config), (size_t)NET_SOCKETS_MAX);
-    if (inherited >= 1) {
-        if (!net_adopt(3, &runtime->data_port, err))
-            return false;
-        runtime->data_fds[0] = 3;
+    const struct runtime_environment *environment = runtime->environment;
+    bool ok;
+    if (environment->inherited.data != 0) {
         runtime->data_fds_count = 1; /* one socket: one polling thread */
+        runtime->data_fds[0] = environment->inherited.data;
+        ok = net_adopt(environment->inherited.data, &runtime->data_port, err);
     } else {
-        if (!net_listen(config->listen, threads, runtime->data_fds, &runtime->data_port, err))
-            return false;
-        runtime->data_fds_count = threads;
+        runtime->data_fds_count = MIN(polling_threads(config), (size_t)NET_SOCKETS_MAX);
+        ok = net_listen(config->listen, runtime->data_fds_count, runtime->data_fds, &runtime->data_port, err);
     }
-    if (inherited >= 2) {
-        runtime->admin_fd = 4;
-        return net_adopt(4, &runtime->admin_port, err);
-    }
-    int fds[NET_SOCKETS_MAX];
-    if (!net_listen(config->admin_listen, 1, fds, &runtime->admin_port, err))
-        return false;
-    runtime->admin_fd = fds[0];
-    return true;
+    return ok && open_socket(config->admin_listen, environment->inherited.admin, &runtime->admin_fd,
+                             &runtime->admin_port, err);
 }
 
 /* A listener of the data port: one thread. */
@@ -342,15 +347,17 @@ static bool start_server(struct runtime *runtime, struct server_options *options
 static bool start_tls(struct runtime *runtime, struct err *err)
 {
     const struct config *config = runtime->config;
-    int fds[NET_SOCKETS_MAX];
+    int inherited = runtime->environment->inherited.tls, fd;
     if (config->tls_listen.len == 0)
         return true;
     if (!check_tls(config, runtime->environment->credentials_dir, err) ||
-        !net_listen(config->tls_listen, 1, fds, &runtime->tls_port, err))
+        !open_socket(config->tls_listen, inherited, &fd, &runtime->tls_port, err))
         return false;
-    struct server_options options = {
-        .listen_fd = fds[0], .tls = true, .connections_max = runtime->gateway.connections_max / 2, .name = "tls"
-    };
+    struct server_options options = { .listen_fd = fd,
+                                      .keep_fd = inherited != 0,
+                                      .tls = true,
+                                      .connections_max = runtime->gateway.connections_max / 2,
+                                      .name = "tls" };
     return start_server(runtime, &options, err);
 }
 
@@ -375,7 +382,7 @@ static bool start_admin(struct runtime *runtime, struct err *err)
 {
     struct server_options options = { .gateway = &runtime->gateway,
                                       .listen_fd = runtime->admin_fd,
-                                      .keep_fd = runtime->environment->inherited_fds >= 2,
+                                      .keep_fd = runtime->environment->inherited.admin != 0,
                                       .admin = true,
                                       .connections_max = ADMIN_CONNECTIONS,
                                       .name = "admin" };
@@ -387,7 +394,7 @@ static bool start_servers(struct runtime *runtime, struct err *err)
     size_t count = runtime->data_fds_count;
     for (size_t i = 0; i < count; i++) {
         struct server_options options = { .listen_fd = runtime->data_fds[i],
-                                          .keep_fd = runtime->environment->inherited_fds >= 1,
+                                          .keep_fd = runtime->environment->inherited.data != 0,
                                           .connections_max = runtime->gateway.connections_max / count,
                                           .name = "data" };
         if (!start_server(runtime, &options, err))
@@ -463,7 +470,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
-                                     .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
+                                     .merge_memory = gateway->memory_max / 4,
                                      .merge_threads = runtime->config->merge_threads,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
@@ -525,7 +532,7 @@ static bool open_letters(struct runtime *runtime, struct err *err)
     if (!dlq_lmdb_open(&options, &gateway->dlq, err))
         return false;
     dlq_get_stats(gateway->dlq, &stats);
-    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters);
+    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters, stats.rows, STR_EMPTY);
     return true;
 }
 
@@ -685,7 +692,12 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
 static void reload_on_signal(struct runtime *runtime)
 {
     struct strbuf problems = { 0 };
+    char state[64];
+    snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu\n",
+             (unsigned long long)(clock_mono_ns(runtime->gateway.clock) / NS_PER_US));
+    net_notify(runtime->environment->notify_socket, state);
     (void)reload(&runtime->gateway, &problems); /* it has said so itself */
+    net_notify(runtime->environment->notify_socket, "READY=1\n");
     strbuf_fini(&problems);
 }
 
@@ -827,6 +839,17 @@ static uint64_t shutdown_deadline(struct gateway *gateway)
     return span_ns;
 }
 
+/* A deadline that was raised is the service manager's too. */
+static void notify_stopping(struct runtime *runtime, uint64_t span_ns)
+{
+    char state[160];
+    struct buffers_stats stats;
+    buffers_get_stats(runtime->gateway.buffers, &stats);
+    snprintf(state, sizeof(state), "STOPPING=1\nSTATUS=flushing %llu inserts\nEXTEND_TIMEOUT_USEC=%llu\n",
+             (unsigned long long)stats.inserts, (unsigned long long)((span_ns + STOP_GRACE_S * NS_PER_S) / NS_PER_US));
+    net_notify(runtime->environment->notify_socket, state);
+}
+
 static enum runtime_exit drain(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
@@ -834,7 +857,7 @@ static enum runtime_exit drain(struct runtime *runtime)
     uint64_t deadline_ns = from_ns + span_ns;
     atomic_store(&runtime->auto_replay.stopping, true);
     set_stage(runtime, STAGE_DRAINING);
-    net_notify(runtime->environment->notify_socket, "STOPPING=1\n");
+    notify_stopping(runtime, span_ns);
     for (size_t i = 0; i < runtime->servers_count; i++)
         server_quiesce(runtime->servers[i]);
     bool flushed = flush_until(runtime, &deadline_ns, span_ns);

@@ -166,8 +166,8 @@ static struct store *store_new(const struct store_options *options)
     struct store *store = NEW(struct store);
     struct strbuf path = { 0 };
     store->env = (struct table_env){ .fs = options->fs, .clock = options->clock, .rng = options->rng };
-    store->env.merge_memory =
-        options->merge_memory == 0 ? MERGE_MEMORY_MAX : MIN(options->merge_memory, MERGE_MEMORY_MAX);
+    store->env.merge_memory_left =
+        (int64_t)(options->merge_memory == 0 ? MERGE_MEMORY_MAX : MIN(options->merge_memory, MERGE_MEMORY_MAX));
     store->dir = mem_strdup(options->dir);
     strbuf_addf(&path, "%s/tables", options->dir);
     store->tables_dir = strbuf_take(&path);
