@@ -35,11 +35,16 @@
     X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found in the spool or as dead letters at the start.") \
     X(ROWS_WRITTEN, "sluice_rows_written_total", counter, "table", "Rows that the sink confirmed.") \
     X(ROWS_DUPLICATE, "sluice_rows_duplicate_total", counter, "table", "Rows dropped because their token was known.") \
-    X(ROWS_ACCEPTED, "sluice_rows_accepted_total", counter, "table", "Rows for which responsibility was taken, counted at the flush that types them.") \
+    X(ROWS_ACCEPTED, "sluice_rows_accepted_total", counter, "protocol,table", "Rows for which responsibility was taken. With those recovered they are the sum of those written, duplicate, pending, in dead letters, discarded and lost.") \
+    X(ROWS_RECOVERED, "sluice_rows_recovered_total", counter, "from", "Rows found in the spool or the dead letters at start.") \
+    X(ROWS_PENDING, "sluice_rows_pending", gauge, "table,place", "Rows not yet settled: in a buffer, in the spool, or on the way to the sink.") \
+    X(ROWS_DISCARDED, "sluice_rows_discarded_total", counter, "reason", "Rows given up by command, by a cap or by configuration.") \
+    X(ROWS_LOST, "sluice_rows_lost_total", counter, "reason", "Acknowledged rows that can no longer be delivered. Has to stay 0.") \
     X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good: the sender's mistake.") \
     X(FIELDS_SKIPPED, "sluice_fields_skipped_total", counter, "table", "Values dropped because the table has no such column (input_format_skip_unknown_fields).") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
     X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \
+    X(BUFFERS_LIMIT, "sluice_buffers_limit", gauge, "", "Shapes that may hold inserts at once.") \
     X(BUFFER_BYTES, "sluice_buffer_bytes", gauge, "table", "Bytes waiting in buffers.") \
     X(BUFFER_INSERTS, "sluice_buffer_inserts", gauge, "table", "Inserts waiting in buffers.") \
     X(BUFFER_OLDEST_AGE, "sluice_buffer_oldest_row_age_seconds", gauge, "table", "Age of the oldest row that the sink has not confirmed.") \
@@ -50,6 +55,8 @@
     X(FLUSH_INSERTS, "sluice_flush_inserts", histogram, "sink", "Inserts that shared a batch.") \
     X(FLUSH_DURATION, "sluice_flush_duration_seconds", histogram, "sink", "From sealing a batch to its verdict.") \
     X(FLUSH_FAILURES, "sluice_flush_failures_total", counter, "sink,outcome", "Attempts that failed: to be retried, rejected, or unknown.") \
+    X(SINK_UP, "sluice_sink_up", gauge, "sink", "Whether the last attempt, or probe, of a sink succeeded.") \
+    X(SINK_LAST_SUCCESS, "sluice_sink_last_success_timestamp_seconds", gauge, "sink", "Time of the last batch that the sink confirmed.") \
     X(SPOOL_BYTES, "sluice_spool_bytes", gauge, "", "Bytes of spool segments on disk.") \
     X(SPOOL_LIMIT, "sluice_spool_limit_bytes", gauge, "", "Bytes that the spool may use.") \
     X(SPOOL_SYNC_DURATION, "sluice_spool_sync_duration_seconds", histogram, "", "Time of one group commit of the spool.") \
@@ -59,8 +66,10 @@
     X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \
     X(RECOVERY_SECONDS, "sluice_recovery_duration_seconds", gauge, "", "Time that the last start spent on recovery.") \
     X(DEAD_LETTERS, "sluice_dead_letters", gauge, "reason", "Letters kept, by what was the matter.") \
+    X(DEAD_LETTER_ROWS, "sluice_dead_letter_rows", gauge, "", "Rows inside those letters, where framing tells how many.") \
     X(DEAD_LETTER_BYTES, "sluice_dead_letter_bytes", gauge, "", "Bytes used by dead letters.") \
     X(DEAD_LETTER_LIMIT, "sluice_dead_letter_limit_bytes", gauge, "", "Bytes that dead letters may use.") \
+    X(DEAD_LETTER_OLDEST_AGE, "sluice_dead_letter_oldest_age_seconds", gauge, "", "Age of the oldest letter.") \
     X(DEAD_LETTERS_ADDED, "sluice_dead_letters_added_total", counter, "reason", "Letters written.") \
     X(DEAD_LETTERS_DISCARDED, "sluice_dead_letters_discarded_total", counter, "reason", "Letters given up by a cap.") \
     X(INSERTS_LOST, "sluice_inserts_lost_total", counter, "reason", "Acknowledged inserts that could be neither stored nor kept as a dead letter. Has to stay 0.") \
@@ -87,6 +96,7 @@
     X(QUERY_DURATION, "sluice_query_duration_seconds", histogram, "", "Time of one SELECT.") \
     X(WORKER_BUSY, "sluice_worker_busy_seconds_total", counter, "worker", "Time threads of a kind spent working; divide by their number for utilisation.") \
     X(WORKER_THREADS, "sluice_worker_threads", gauge, "worker", "Threads of a kind.") \
+    X(CLOCK_JUMPS, "sluice_clock_jumps_total", counter, "", "Times the wall clock moved by more than a second against the monotonic clock.") \
     X(METRICS_SERIES, "sluice_metrics_series", gauge, "", "Series on this page.") \
     X(METRICS_OVERFLOW, "sluice_metrics_label_overflow_total", counter, "label", "Observations counted under other because a label had too many values.")
 /* clang-format on */

@@ -140,7 +140,7 @@ static void measure_pieces(struct bench_table *f, const struct block *block, str
     bench_add_since(&m->hash, from);
     from = bench_now();
     struct parquet_writer *writer = parquet_writer_new(def->stored, &parquet, discard, &bytes);
-    bench_must(parquet_writer_add_last(writer, &sorted, &err) && parquet_writer_finish(writer, NULL, 0, &err), "encode",
+    bench_must(parquet_writer_add(writer, &sorted, &err) && parquet_writer_finish(writer, NULL, 0, &err), "encode",
                &err);
     parquet_writer_free(writer);
     bench_add_since(&m->encode, from);

@@ -91,4 +91,23 @@ struct spool_stats {
     bool broken;               /* takes nothing until a restart */
 };
 void spool_get_stats(struct spool *spool, struct spool_stats *stats);
+
+/* ---- a spool that nobody uses, in spool_verify.c ---- */
+
+struct spool_verify_options {
+    struct fs *fs;
+    const char *data_dir;
+    bool quick; /* of segments only their heads */
+    /* damage: not what was written; else what the next start removes or passes over */
+    void (*found)(void *context, bool damage, const char *path, const char *why);
+    void *context;
+};
+struct spool_verify_totals {
+    uint64_t bytes;
+    uint64_t undone; /* inserts that the spool knows no end of; parts may name them. Not with quick */
+};
+/* Every record against its checksum, and batches against the inserts that they name. Changes nothing. False: it could
+ * not be looked at. */
+must_use bool spool_verify(const struct spool_verify_options *options, struct spool_verify_totals *totals,
+                           struct err *err);
 #endif

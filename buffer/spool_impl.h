@@ -35,6 +35,7 @@ struct kept_batch {
 
 struct spool {
     struct spool_options options;
+    const struct spool_verify_options *verify; /* not NULL: what the scan finds is told to it, and nothing changes */
     char *data_dir, *dir, *damaged_dir;
     uint64_t id;
     struct buffers *buffers;
@@ -50,10 +51,11 @@ struct spool {
     uint64_t syncs_asked, syncs_done, syncs_failed; /* failed: all that was asked for up to here */
     bool writer_awake;                              /* it will look at the queue before it rests */
     bool broken;
-    struct segment *reading;  /* the reader looks at it: it stays */
-    struct ranges kept;       /* could be neither stored nor made letters */
-    uint64_t kept_again_ns;   /* when to try those once more */
-    struct spool_stats stats; /* bytes, damaged, lost, floor */
+    struct segment *reading;   /* the reader looks at it: it stays */
+    struct ranges kept;        /* could be neither stored nor made letters */
+    struct ranges kept_before; /* the same, since the start: their rows are booked */
+    uint64_t kept_again_ns;    /* when to try those once more */
+    struct spool_stats stats;  /* bytes, damaged, lost, floor */
 
     /* The writer's own. */
     struct fs_file *file; /* of the current segment; NULL without */
@@ -68,6 +70,7 @@ struct spool {
     bool dir_safe;
 
     /* The reader's own. */
+    uint64_t recovered_end; /* sequences below it are of an earlier process */
     struct spool_reader reader;
     struct fs_file *reading_file;
     struct map shapes;   /* key -> struct shape */
@@ -87,6 +90,8 @@ void segment_unsettle(struct segment *segment, uint64_t sequence);
 struct segment *segment_of(struct spool *spool, uint64_t sequence);
 /* False for the name of any other file. */
 must_use bool segment_name_parse(struct str name, uint64_t *spool, uint64_t *number);
+
+struct spool *spool_new(const struct spool_options *options);
 
 /* spool_recover.c */
 must_use bool spool_scan(struct spool *spool, struct err *err);

@@ -22,6 +22,8 @@
 #define UNREAD_SEQUENCES (UINT64_C(1) << 32)
 enum { STEP_RECORDS = 1000, STEP_BYTES = 4 << 20, SHAPES_KEPT = 1000, COPY_BYTES = 1 << 20 };
 
+static const char damaged_spool[] = "damaged_spool"; /* why inserts are lost */
+
 /* A range of a segment that holds no record. */
 struct hole {
     uint64_t offset, bytes;
@@ -40,6 +42,12 @@ struct scan {
     uint32_t commit; /* of the last record */
     bool first_known, ended;
 };
+
+/* To whoever only looks; the daemon logs what it does about it. */
+static void tell(const struct spool *spool, bool damage, const char *path, const char *why)
+{
+    spool->verify->found(spool->verify->context, damage, path, why);
+}
 
 static bool file_read(void *context, uint64_t offset, void *out, size_t bytes, size_t *got, struct err *err)
 {
@@ -109,8 +117,41 @@ static void meet_sequence(struct scan *scan, const struct spool_record *record)
         segment->count = record->sequence - segment->first;
 }
 
+/* Its checksum holds, so whoever wrote it was wrong. */
+static const char *payload_fault(const struct spool_record *record)
+{
+    struct spool_insert insert;
+    struct shape *shape = NULL;
+    struct ranges sequences = { 0 };
+    struct str id;
+    struct err err;
+    const char *why = NULL;
+    switch (record->kind) {
+    case SPOOL_INSERT:
+        if (!spool_insert_parse(record->payload, &insert) || !shape_parse(insert.shape, &shape, &err))
+            why = "an insert that cannot be understood";
+        break;
+    case SPOOL_BATCH:
+        if (!spool_batch_parse(record->payload, &id, &sequences))
+            why = "a batch that cannot be understood";
+        break;
+    case SPOOL_DONE:
+        if (!ranges_parse(record->payload, &sequences))
+            why = "a mark that cannot be understood";
+        break;
+    case SPOOL_END:
+        break;
+    }
+    shape_unref(shape);
+    ranges_fini(&sequences);
+    return why;
+}
+
 static void take_record(struct scan *scan, const struct spool_record *record)
 {
+    const char *fault = scan->spool->verify == NULL ? NULL : payload_fault(record);
+    if (fault != NULL)
+        tell(scan->spool, true, scan->path, fault);
     meet_sequence(scan, record);
     scan->commit = record->commit;
     switch (record->kind) {
@@ -172,6 +213,16 @@ static void set_aside(struct scan *scan, const struct hole *hole)
               name, copied || before ? "" : " not_copied=", copied || before ? "" : err.text);
 }
 
+static void tell_hole(const struct scan *scan, const struct hole *hole, bool torn)
+{
+    char why[128];
+    snprintf(why, sizeof why,
+             torn ? "a commit that was not finished: %llu bytes at %llu"
+                  : "%llu bytes at %llu hold no record; inserts that were there: %llu",
+             (unsigned long long)hole->bytes, (unsigned long long)hole->offset, (unsigned long long)hole->missing);
+    tell(scan->spool, !torn, scan->path, why);
+}
+
 /* missing: what was in damaged ranges of all segments; those of a torn end count as done, nobody was told of them. */
 static void judge_holes(struct scan *scan, struct ranges *missing)
 {
@@ -179,7 +230,9 @@ static void judge_holes(struct scan *scan, struct ranges *missing)
         const struct hole *hole = &scan->holes[i];
         bool torn = !scan->ended && (hole->commit == 0 || hole->commit == scan->commit);
         struct ranges *to = torn ? &scan->spool->done : missing;
-        if (torn)
+        if (scan->spool->verify != NULL)
+            tell_hole(scan, hole, torn);
+        else if (torn)
             log_warn("spool: the torn end of %s is cut off: offset=%llu bytes=%llu", scan->path,
                      (unsigned long long)hole->offset, (unsigned long long)hole->bytes);
         else
@@ -199,6 +252,15 @@ static bool is_in_place(const struct scan *scan, const struct spool_record *reco
                                   record->sequence - segment->first <= segment->bytes / SPOOL_RECORD_HEAD_BYTES);
 }
 
+static void note_unreadable(struct scan *scan, const struct err *err)
+{
+    scan->segment->unreadable = true;
+    if (scan->spool->verify != NULL)
+        tell(scan->spool, true, scan->path, err->text);
+    else
+        log_error("spool: a segment cannot be read: file=%s code=%d %s", scan->path, (int)err->code, err->text);
+}
+
 static void scan_records(struct scan *scan)
 {
     struct spool_reader reader = { .read = file_read,
@@ -216,11 +278,8 @@ static void scan_records(struct scan *scan)
             note_hole(scan, record.offset, record.bytes);
     }
     spool_reader_fini(&reader);
-    if (found == SPOOL_READ_ERROR) {
-        log_error("spool: a segment cannot be read to its end: file=%s code=%d %s", scan->path, (int)err.code,
-                  err.text);
-        scan->segment->unreadable = true;
-    }
+    if (found == SPOOL_READ_ERROR)
+        note_unreadable(scan, &err);
 }
 
 static void scan_head(struct scan *scan)
@@ -246,13 +305,13 @@ static void scan_segment(struct spool *spool, uint64_t number, struct ranges *mi
     segment_path(spool, scan.segment, "", scan.path);
     if (fs_open(fs, scan.path, &scan.file, &err) && fs_size(fs, scan.file, &scan.segment->bytes, &err)) {
         scan_head(&scan);
-        scan_records(&scan);
+        if (spool->verify == NULL || !spool->verify->quick)
+            scan_records(&scan);
         if (!scan.first_known && scan.holes_count > 0)
             scan.ended = true;
         judge_holes(&scan, missing);
     } else {
-        log_error("spool: a segment cannot be opened: code=%d %s", (int)err.code, err.text);
-        scan.segment->unreadable = true;
+        note_unreadable(&scan, &err);
     }
     fs_discard(fs, &scan.file);
     free(scan.holes);
@@ -266,12 +325,26 @@ static void scan_segment(struct spool *spool, uint64_t number, struct ranges *mi
 }
 
 /* Left by a crash while a segment was made. */
-static void remove_temporary(struct spool *spool, const char *name)
+static void meet_temporary(struct spool *spool, const char *name)
 {
     char path[PATH_BYTES];
     struct err err;
-    if (path_join(path, spool->dir, "", name, &err) && fs_unlink(spool->options.fs, path, &err))
+    if (!path_join(path, spool->dir, "", name, &err))
+        return;
+    if (spool->verify != NULL)
+        tell(spool, false, path, "temporary, goes at the next start");
+    else if (fs_unlink(spool->options.fs, path, &err))
         CRASH_POINT("spool.cleaned");
+}
+
+static void meet_stranger(struct spool *spool, const char *name)
+{
+    char path[PATH_BYTES];
+    struct err err;
+    if (spool->verify == NULL)
+        log_error("spool: a file that is not this spool's is left alone: %s/%s", spool->dir, name);
+    else if (path_join(path, spool->dir, "", name, &err))
+        tell(spool, false, path, "not this spool's");
 }
 
 static void scan_names(struct spool *spool, const struct fs_names *names, struct ranges *missing)
@@ -279,12 +352,12 @@ static void scan_names(struct spool *spool, const struct fs_names *names, struct
     uint64_t id, number;
     for (size_t i = 0; i < names->count; i++) {
         if (str_starts(str_of(names->names[i]), STR("_tmp_")))
-            remove_temporary(spool, names->names[i]);
+            meet_temporary(spool, names->names[i]);
         else if (segment_name_parse(str_of(names->names[i]), &id, &number) && (spool->id == 0 || id == spool->id)) {
             spool->id = id;
             scan_segment(spool, number, missing);
         } else if (!str_is(str_of(names->names[i]), "reserve")) {
-            log_error("spool: a file that is not this spool's is left alone: %s/%s", spool->dir, names->names[i]);
+            meet_stranger(spool, names->names[i]);
         }
     }
 }
@@ -301,8 +374,6 @@ bool spool_scan(struct spool *spool, struct err *err)
         *err = none;
         return err_wrap(err, "recover the spool");
     }
-    while (spool->id == 0)
-        spool->id = rng_next(spool->options.rng);
     if (spool->done.count > 0)
         spool->sequence_next = MAX(spool->sequence_next, spool->done.items[spool->done.count - 1].last + 1);
     for (size_t i = 0; i < missing.count; i++)
@@ -421,9 +492,11 @@ void spool_start(struct spool *spool, struct buffers *buffers)
     trim_batches(spool);
     spool->stats.floor = list_empty(&spool->segments) ? spool->sequence_next
                                                       : LIST_ENTRY(spool->segments.next, struct segment, link)->first;
-    ledger_move(spool->options.ledger, LEDGER_RECOVERED_SPOOL, LEDGER_PENDING, spool->stats.on_disk_only);
-    ledger_move(spool->options.ledger, LEDGER_RECOVERED_SPOOL, LEDGER_LOST, spool->stats.lost);
-    metric_series_add(metric_series1(METRIC_INSERTS_LOST, STR("damaged_spool")), spool->stats.lost);
+    struct ledger_entry entry = { .lost_reason = damaged_spool };
+    ledger_add(&entry, LEDGER_RECOVERED_SPOOL, LEDGER_SPOOL, spool->stats.on_disk_only, 0);
+    ledger_add(&entry, LEDGER_RECOVERED_SPOOL, LEDGER_LOST, spool->stats.lost, 0);
+    ledger_post(spool->options.ledger, &entry, STR_EMPTY);
+    spool->recovered_end = spool->sequence_next;
     if (!list_empty(&spool->segments))
         log_info("spool found: inserts=%llu stored_already=%llu bytes=%llu lost=%llu",
                  (unsigned long long)spool->stats.on_disk_only,
@@ -486,7 +559,8 @@ static struct insert *insert_of_record(struct spool *spool, const struct spool_r
     insert->arrival_ns = now_ns;
     insert->arrival_wall_ns = from.arrival_wall_ns;
     insert->spool_sequence = record->sequence;
-    insert->accounted = true;
+    insert_count_rows(insert);
+    insert->account = LEDGER_SPOOL;
     return insert;
 }
 
@@ -526,6 +600,18 @@ static bool is_waiting(struct spool *spool, const struct segment *segment, uint6
     return waiting;
 }
 
+/* Nobody knew them while it was on disk alone. */
+static void book_rows(struct spool *spool, const struct insert *insert)
+{
+    mutex_lock(&spool->lock);
+    bool booked = ranges_has(&spool->kept_before, insert->spool_sequence);
+    mutex_unlock(&spool->lock);
+    if (!booked)
+        ledger_move(spool->options.ledger,
+                    insert->spool_sequence < spool->recovered_end ? LEDGER_RECOVERED_SPOOL : LEDGER_ACCEPTED,
+                    LEDGER_SPOOL, 0, insert->rows_framed, insert->shape->full_name);
+}
+
 /* It cannot be brought back: whoever waits for it does so no longer. */
 static void give_insert_up(struct spool *spool, struct segment *segment, uint64_t sequence, uint64_t now_ns)
 {
@@ -552,7 +638,8 @@ static bool bring_back(struct spool *spool, struct segment *segment, const struc
         insert_free(insert);
         return false;
     }
-    now_settled(spool, segment, record->sequence); /* first: the flusher may be done with it at once */
+    book_rows(spool, insert); /* first, as the next: the flusher may be done with it at once */
+    now_settled(spool, segment, record->sequence);
     if (batch == NULL) {
         buffers_put_reserved(spool->buffers, insert, now_ns);
         return true;
@@ -591,8 +678,9 @@ static void lose_rest(struct spool *spool, struct segment *segment, uint64_t now
     segment->unreadable = true;
     spool->stats.lost += count;
     mutex_unlock(&spool->lock);
-    ledger_move(spool->options.ledger, LEDGER_PENDING, LEDGER_LOST, count);
-    metric_series_add(metric_series1(METRIC_INSERTS_LOST, STR("damaged_spool")), count);
+    struct ledger_entry entry = { .lost_reason = damaged_spool };
+    ledger_add(&entry, LEDGER_SPOOL, LEDGER_LOST, count, 0);
+    ledger_post(spool->options.ledger, &entry, STR_EMPTY);
     spool_done(spool, &lost);
     ranges_fini(&lost);
 }
@@ -610,6 +698,7 @@ static void try_kept_again(struct spool *spool, uint64_t now_ns)
             segment->read_at = SPOOL_FILE_HEAD_BYTES;
             spool->stats.on_disk_only++;
         }
+    ranges_join(&spool->kept_before, &spool->kept);
     ranges_fini(&spool->kept);
 }
 

@@ -152,11 +152,11 @@ static json_t *users_of(const struct config *config)
         for (size_t bit = 0; bit < ARRAY_COUNT(grants); bit++)
             if ((user->grants >> bit & 1) != 0)
                 json_array_append_new(granted, json_string(grants[bit]));
-        json_array_append_new(out, json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_of(user->name),
-                                             "password", kind_of(user->password), "grants", granted, "tables",
-                                             list_of(user->tables), "settings", list_of(user->settings), "min",
-                                             list_of(user->least), "max", list_of(user->most), "readonly",
-                                             list_of(user->fixed)));
+        json_array_append_new(
+            out, json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_of(user->name), "password",
+                           kind_of(user->password), "certificates", list_of(user->certificates), "grants", granted,
+                           "tables", list_of(user->tables), "settings", list_of(user->settings), "min",
+                           list_of(user->least), "max", list_of(user->most), "readonly", list_of(user->fixed)));
     }
     return out;
 }

@@ -26,13 +26,14 @@ struct config_list {
 /* What a user is; what his profile says stands in front of what he has himself. */
 struct config_user {
     struct str name;
-    struct str password;         /* "sha256:HEX", or crypt(3)'s "$..."; empty: none */
-    unsigned grants;             /* enum config_grant, or-ed */
-    struct config_list tables;   /* patterns "db.table", "db.*"; count 0: all */
-    struct config_list settings; /* "name=value": what a request of this user asks for where it says nothing */
-    struct config_list least;    /* "name=value": requests may not ask for less */
-    struct config_list most;     /* "name=value": requests may not ask for more */
-    struct config_list fixed;    /* names that requests may not change */
+    struct str password;             /* "sha256:HEX", or crypt(3)'s "$..."; empty: none */
+    unsigned grants;                 /* enum config_grant, or-ed */
+    struct config_list certificates; /* names (CN, or of the SAN) that a client's certificate may have; count 0: none */
+    struct config_list tables;       /* patterns "db.table", "db.*"; count 0: all */
+    struct config_list settings;     /* "name=value": what a request of this user asks for where it says nothing */
+    struct config_list least;        /* "name=value": requests may not ask for less */
+    struct config_list most;         /* "name=value": requests may not ask for more */
+    struct config_list fixed;        /* names that requests may not change */
     uint64_t inserts_per_minute, bytes_per_minute; /* 0: as many as come */
 };
 
@@ -53,12 +54,13 @@ struct config {
 #undef X
     const struct config_user *users; /* count 0: user `default` without password, loopback only */
     size_t users_count;
-    const char *origins[64]; /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
+    struct config_list secrets; /* files that were read for their sake */
+    const char *origins[64];    /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
 };
 
 /* What the command line of sluiced asked for besides settings; borrows from argv. */
 struct config_arguments {
-    const char *file; /* --config; NULL: /etc/sluice/sluice.yaml where it exists */
+    const char *file; /* --config; without it /etc/sluice/sluice.yaml, which need not exist */
     const char *port_file;
     bool check, version, help;
     bool usage; /* the command line itself was wrong: exit 2 rather than 78 */

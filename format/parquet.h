@@ -65,13 +65,11 @@ typedef bool parquet_write_fn(void *context, struct str bytes, struct err *err);
 struct parquet_writer *parquet_writer_new(struct schema *schema, const struct parquet_options *options,
                                           parquet_write_fn *write, void *context);
 void parquet_writer_free(struct parquet_writer *w);
-/* Adds rows in their final order. Writes row groups as they fill. The block has the schema's columns. Errors: the
- * callback's, NOT_IMPLEMENTED for a type that cannot be stored, ARGUMENT_OUT_OF_BOUND for a time outside its Parquet
- * type; after one the writer can only be freed. */
+/* Adds rows in their final order, as row groups of their own: as few as row_group_rows and 64 MiB of decoded bytes
+ * allow. The block has the schema's columns. Errors: the callback's, NOT_IMPLEMENTED for a type that cannot be stored,
+ * ARGUMENT_OUT_OF_BOUND for a time outside its Parquet type; after one the writer can only be freed. */
 must_use bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err);
-/* The same for rows after which none follow: they are encoded where they are, without a copy. */
-must_use bool parquet_writer_add_last(struct parquet_writer *w, const struct block *block, struct err *err);
-/* Bytes of the file so far, those not yet given to the callback included; rows not yet encoded are not. */
+/* Bytes of the file so far, those not yet given to the callback included. */
 uint64_t parquet_writer_bytes(const struct parquet_writer *w);
 /* Last row group, indexes, footer with the given key-value metadata, and sluice.schema, sluice.format, sluice.check,
  * which the writer makes itself. Nothing may be added after. */
@@ -123,6 +121,10 @@ struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_g
  * CORRUPTED_DATA, CHECKSUM_DOESNT_MATCH with row group, column and page. */
 must_use bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c,
                                   struct err *err);
+enum parquet_profile parquet_profile(const struct parquet_file *file);
+/* Whether each String in the column carries the STRING annotation, or none does: columns with other bytes than UTF-8 go
+ * without it. */
+bool parquet_text_is(const struct parquet_file *file, size_t column, bool annotated);
 /* Whether the strings of a column of a row group, if it has any, are all dictionary-coded; *bytes: no less than what
  * the dictionaries take. */
 bool parquet_strings_are_coded(const struct parquet_file *file, size_t row_group, size_t column, uint64_t *bytes);

@@ -7,10 +7,10 @@
 #include "base/log.h"
 #include "base/metric.h"
 #include "buffer/buffers.h"
-#include "buffer/spool.h"
 #include "config/config.h"
 #include "format/codec.h"
 #include "gateway/identify.h"
+#include "gateway/ready.h"
 #include "gateway/route.h"
 #include "gateway/rules.h"
 #include "gateway/settings_request.h"
@@ -58,21 +58,8 @@ enum request_step admin_healthy(struct request *request)
 
 enum request_step admin_ready(struct request *request)
 {
-    struct gateway *gateway = request->gateway;
     struct strbuf why = { 0 };
-    enum gateway_stage stage = (enum gateway_stage)atomic_load(&gateway->stage);
-    if (stage != STAGE_SERVING) {
-        strbuf_addf(&why, "%s\n", gateway_stage_name(stage));
-    } else {
-        struct buffers_stats stats;
-        buffers_get_stats(gateway->buffers, &stats);
-        if (stats.bytes > gateway->memory_max / 2)
-            strbuf_add_text(&why, "memory: the buffers are full\n");
-        struct spool_stats spool;
-        spool_get_stats(gateway->spool, &spool);
-        if (spool.broken)
-            strbuf_add_text(&why, "spool: its disk has failed, nothing is taken until a restart\n");
-    }
+    ready_why_not(request->gateway, &why);
     reply_text(&request->reply, why.len > 0 ? 503 : 200, PLAIN, why.len > 0 ? strbuf_view(&why) : STR("ready\n"));
     strbuf_fini(&why);
     return REQUEST_ANSWER;

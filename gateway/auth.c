@@ -97,7 +97,7 @@ static bool password_fits(const struct account *account, struct str password)
     unsigned char digest[SHA256_BYTES];
     sha256(password, digest);
     if (account != NULL && account->user->password.len == 0)
-        return password.len == 0;
+        return password.len == 0 && account->user->certificates.count == 0;
     bool same = gnutls_memcmp(digest, account == NULL ? nobody : account->digest, SHA256_BYTES) == 0;
     return account != NULL && same;
 }
@@ -199,6 +199,33 @@ static bool claim_read(const struct auth_claim *claim, struct arena *arena, stru
     return true;
 }
 
+/* Has the certificate one of the user's names? */
+static bool certificate_fits(const struct config_user *user, struct str names)
+{
+    struct str name;
+    while (str_cut(&names, '\n', &name))
+        for (size_t i = 0; i < user->certificates.count; i++)
+            if (str_eq(user->certificates.items[i], name))
+                return true;
+    return false;
+}
+
+/* Where a certificate speaks for the sender: the user, else NULL. named: the request says who he is. */
+static const struct account *certified(const struct auth *auth, const struct auth_claim *claim, struct str name,
+                                       struct str password)
+{
+    bool named = claim->header_user.len > 0 || claim->authorization_given || claim->url_user_given;
+    const struct account *account = named ? account_of(auth, name) : NULL;
+    if (claim->certificate.len == 0 || password.len > 0)
+        return NULL;
+    if (named)
+        return account != NULL && certificate_fits(account->user, claim->certificate) ? account : NULL;
+    for (size_t i = 0; i < auth->count; i++)
+        if (certificate_fits(auth->accounts[i].user, claim->certificate))
+            return &auth->accounts[i];
+    return NULL;
+}
+
 static struct str without_port(struct str peer)
 {
     size_t len = peer.len;
@@ -213,7 +240,12 @@ enum auth_answer auth_check(struct auth *auth, const struct auth_claim *claim, u
     struct auth_sender sender = { .address = without_port(claim->peer), .loopback = claim->loopback };
     if (!claim_read(claim, arena, &sender.name, &sender.password, err))
         return AUTH_REFUSED;
-    const struct account *account = account_of(auth, sender.name);
+    const struct account *account = certified(auth, claim, sender.name, sender.password);
+    if (account != NULL) {
+        *user = account->user;
+        return AUTH_KNOWN;
+    }
+    account = account_of(auth, sender.name);
     bool known = auth_memory_knows(auth->memory, &sender, now_ns) && account != NULL; /* in this order: equal times */
     if (!known && !auth->open && !auth_memory_allows(auth->memory, &sender, now_ns))
         return refuse(sender.name, "budget", err);

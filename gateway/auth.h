@@ -1,7 +1,8 @@
 /* auth.h: who sends this request, by ClickHouse's three ways of saying it.
  *
  * Headers X-ClickHouse-User and X-ClickHouse-Key, or Authorization: Basic, or user= and password= in the URL; mixing
- * two is refused, except Basic with only user= in the URL. Any thread. Never logs a secret.
+ * two is refused, except Basic with only user= in the URL. A certificate opens for the user who has one of its names,
+ * where a request gives no password and names him or nobody. Any thread. Never logs a secret.
  *
  * auth_check is quick. Where a password has to be compared with a slow hash it says AUTH_SLOW; auth_try does that, on a
  * thread that may take its time, and auth_check knows the outcome when it is asked again. An unknown user costs what a
@@ -25,9 +26,10 @@ struct auth_claim {
     bool authorization_given;
     struct str url_user, url_password;
     bool url_user_given;
-    struct str peer; /* ADDRESS:PORT */
-    bool loopback;   /* the peer is this machine */
-    bool tried;      /* auth_try has been asked about it */
+    struct str peer;        /* ADDRESS:PORT */
+    bool loopback;          /* the peer is this machine */
+    struct str certificate; /* names of the client's, which has been verified, a line each */
+    bool tried;             /* auth_try has been asked about it */
 };
 
 /* A password that waits for auth_try; in the arena that auth_check was given. */

@@ -32,8 +32,9 @@ bool check_tls(const struct config *config, const char *credentials_dir, struct 
         return true;
     if (config->tls_cert.len == 0 || config->tls_key.len == 0)
         return err_set(err, ERR_BAD_ARGUMENTS, "tls.listen needs tls.cert and tls.key");
-    return tls_load(fs_posix(), credentials_dir, config->tls_cert.data, config->tls_key.data,
-                    clock_wall_ns(clock_real()), err);
+    struct tls_files files = { credentials_dir, config->tls_cert.data, config->tls_key.data,
+                               config->tls_client_ca.data };
+    return tls_load(fs_posix(), &files, clock_wall_ns(clock_real()), err);
 }
 
 static void say(struct strbuf *said, const char *what, const char *why)

@@ -59,6 +59,8 @@ struct gateway {
     _Atomic int stage; /* enum gateway_stage */
     /* Rises with whatever may make a cached plan stale: DDL, reload. */
     _Atomic uint64_t generation;
+    _Atomic uint64_t disk_free_bytes; /* where the data is, as of the last look, every ten seconds */
+    atomic_bool disk_is_readonly;
     /* Bodies being received or waiting for a statement; bounded. */
     _Atomic uint64_t body_bytes;
     uint64_t body_bytes_max;

@@ -17,6 +17,7 @@ bool identify(struct request *request, const struct settings_request *s, const s
                                 .url_user_given = s->user_given,
                                 .peer = str_of(request->peer),
                                 .loopback = request->loopback,
+                                .certificate = request->certificate,
                                 .tried = request->tried };
     enum auth_answer answer = auth_check(request->home->rules->auth, &claim, request->home->now_ns, request->arena,
                                          user, &request->attempt, err);

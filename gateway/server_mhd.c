@@ -56,7 +56,9 @@ struct conn {
     struct request *request;
     struct ready *ready; /* being sent */
     bool watched, loopback;
-    bool is_sending; /* a body that was refused */
+    bool certificate_read;
+    struct strbuf certificate; /* names of the client's, a line each; empty: none that counts */
+    bool is_sending;           /* a body that was refused */
     char peer[64];
 };
 
@@ -78,7 +80,7 @@ struct server {
     struct MHD_Daemon *daemon;
     const char *name;
     int epoll_fd, event_fd, mhd_fd, listen_fd;
-    bool keep_fd, admin, quiesced;
+    bool keep_fd, admin, tls, quiesced;
     uint64_t connections_max, connections, closed;
     struct list conns;
     struct lingerers *lingerers;
@@ -226,6 +228,7 @@ static void conn_closed(struct server *server, struct conn *conn)
     server->connections--;
     server->closed++;
     atomic_fetch_sub_explicit(&server->gateway->connections, 1, memory_order_relaxed);
+    strbuf_fini(&conn->certificate);
     free(conn);
 }
 
@@ -250,6 +253,15 @@ static struct conn *conn_of(struct MHD_Connection *connection)
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
+/* Once, when the handshake is over. */
+static void read_certificate(struct conn *conn, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    conn->certificate_read = true;
+    if (info != NULL && tls_client_ca() != NULL)
+        tls_client_names(info->tls_session, &conn->certificate);
+}
+
 /* The request line has been read: a request begins, and the library hands this pointer to every later call. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -261,6 +273,9 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     request->connection = connection;
     request->peer = conn->peer;
     request->loopback = conn->loopback;
+    if (server->tls && !conn->certificate_read)
+        read_certificate(conn, connection);
+    request->certificate = strbuf_view(&conn->certificate);
     request->overloaded =
         !server->admin && server->connections > server->connections_max - server->connections_max / 10;
     conn->request = request;
@@ -760,8 +775,11 @@ static bool start_library(struct server *server, bool tls, struct err *err)
     struct MHD_OptionItem of_tls[] = {
         { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)tls_retrieve },
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+        { MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)tls_client_ca() }, /* clients are asked for theirs */
         { MHD_OPTION_END, 0, NULL },
     };
+    if (of_tls[2].ptr_value == NULL)
+        of_tls[2] = of_tls[3];
     server->daemon = MHD_start_daemon(
         flags | (tls ? MHD_USE_TLS : 0u), 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log,
         (void *)server, MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -769,7 +787,7 @@ static bool start_library(struct server *server, bool tls, struct err *err)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)((config->http_idle_timeout + NS_PER_S - 1) / NS_PER_S),
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, (void *)server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         (void *)server, MHD_OPTION_URI_LOG_CALLBACK, on_target, (void *)server, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        per_address, MHD_OPTION_ARRAY, tls ? of_tls : &of_tls[2], MHD_OPTION_END);
+        per_address, MHD_OPTION_ARRAY, tls ? of_tls : &of_tls[3], MHD_OPTION_END);
     if (server->daemon == NULL)
         return err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "start the %s listener", server->name);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -817,6 +835,7 @@ bool server_start(const struct server_options *options, struct server **out, str
     server->gateway = options->gateway;
     server->name = options->name;
     server->admin = options->admin;
+    server->tls = options->tls;
     server->listen_fd = options->listen_fd;
     server->keep_fd = options->keep_fd;
     server->connections_max = options->connections_max;

@@ -63,11 +63,11 @@ failed:
     return false;
 }
 
-bool part_writer_add(struct part_writer *w, const struct block *block, bool last, struct err *err)
+bool part_writer_add(struct part_writer *w, const struct block *block, struct err *err)
 {
     w->rows += block->rows;
     w->hash_sum = hash128_add(w->hash_sum, block_row_hash_sum(block));
-    return last ? parquet_writer_add_last(w->parquet, block, err) : parquet_writer_add(w->parquet, block, err);
+    return parquet_writer_add(w->parquet, block, err);
 }
 
 bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct err *err)

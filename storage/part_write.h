@@ -18,7 +18,7 @@ struct part_writer;
 must_use bool part_writer_open(struct fs *fs, const char *dir, const struct part_name *name, struct schema *schema,
                                const struct parquet_options *options, struct part_writer **writer, struct err *err);
 /* last: none will follow; then the rows are encoded where they are. */
-must_use bool part_writer_add(struct part_writer *writer, const struct block *block, bool last, struct err *err);
+must_use bool part_writer_add(struct part_writer *writer, const struct block *block, struct err *err);
 /* Footer, sync, close. rows and row_hash_sum of meta are those of what was added, set here. After a failure the file
  * is lost: part_writer_abort and write anew under another name. */
 must_use bool part_writer_finish(struct part_writer *writer, struct part_meta *meta, struct err *err);

@@ -166,8 +166,8 @@ static struct store *store_new(const struct store_options *options)
     struct store *store = NEW(struct store);
     struct strbuf path = { 0 };
     store->env = (struct table_env){ .fs = options->fs, .clock = options->clock, .rng = options->rng };
-    store->env.merge_memory =
-        options->merge_memory == 0 ? MERGE_MEMORY_MAX : MIN(options->merge_memory, MERGE_MEMORY_MAX);
+    store->env.merge_memory_left =
+        (int64_t)(options->merge_memory == 0 ? MERGE_MEMORY_MAX : MIN(options->merge_memory, MERGE_MEMORY_MAX));
     store->dir = mem_strdup(options->dir);
     strbuf_addf(&path, "%s/tables", options->dir);
     store->tables_dir = strbuf_take(&path);
@@ -202,11 +202,11 @@ bool store_open(const struct store_options *options, struct store **out, enum st
     uint64_t began = clock_mono_ns(options->clock);
     *why = STORE_OPEN_ERROR;
     json_object_seed(0); /* else jansson does so when it is first used, by whatever threads there are then */
-    bool ok = fs_make_dirs(options->fs, options->dir, err) && take_lock(store, why, err) &&
-              take_format(store, why, err) &&
-              store_count_damaged(options->fs, options->dir, &store->env.damaged, err) &&
-              fs_make_dirs(options->fs, store->env.damaged_dir, err) &&
-              fs_make_dirs(options->fs, store->tables_dir, err) && catalog_open(store, err);
+    bool ok =
+        fs_make_dirs(options->fs, options->dir, err) && take_lock(store, why, err) && take_format(store, why, err) &&
+        store_count_damaged(options->fs, options->dir, &store->env.damaged, err) &&
+        fs_make_dirs(options->fs, store->env.damaged_dir, err) && fs_make_dirs(options->fs, store->tables_dir, err) &&
+        store_backup_sweep(store, err) && catalog_open(store, err);
     if (!ok) {
         store_free(store);
         return err_wrap(err, "open %s", options->dir);

@@ -23,7 +23,7 @@ struct store_options {
     struct rng *rng;
     const char *dir;                               /* DATA; made if missing */
     uint64_t merge_threads;                        /* merges at once; 0 = none */
-    uint64_t merge_memory;                         /* what one may take, about; 0: MERGE_MEMORY_MAX */
+    uint64_t merge_memory;                         /* what all of them may take, about; 0: MERGE_MEMORY_MAX */
     uint64_t bytes_max;                            /* of all active parts; beyond it the oldest go; 0 = no cap */
     uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
 };

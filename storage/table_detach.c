@@ -10,6 +10,7 @@
 
 #include "base/crash_points.h"
 #include "base/log.h"
+#include "storage/delta_schema.h"
 #include "storage/table_impl.h"
 
 static const char detached_dir[] = "_detached";
@@ -187,16 +188,20 @@ static bool write_anew(struct table *t, struct part *source, const struct part_n
 {
     uint64_t expired = 0;
     struct merge_progress progress = { 0 };
+    int64_t memory = table_take_merge_memory(t->env);
     struct merge_job job = { .fs = t->env->fs,
                              .rng = t->env->rng,
                              .def = table_def(t),
                              .dir = dir->path,
                              .sources = &source,
                              .sources_count = 1,
+                             .memory = (uint64_t)memory,
                              .wall_ns = clock_wall_ns(t->env->clock),
                              .name = name,
                              .progress = &progress };
-    return merge_run(&job, writer, &expired, err);
+    bool ok = merge_run(&job, writer, &expired, err);
+    table_give_merge_memory(t->env, memory);
+    return ok;
 }
 
 static bool commit_attach(struct table *t, struct part_writer *writer, struct synced_dir *dir, struct part **part,
@@ -271,7 +276,8 @@ static bool attach_file(void *context, const char *path, const char *dir, const 
     if (wanted && strcmp(part->table_uuid, table_def(t)->uuid) != 0)
         ok = err_set(err, ERR_BAD_ARGUMENTS, "part %s belongs to another table", part->path);
     else if (wanted)
-        ok = attach_part(t, part, path, name, err);
+        ok = (!table_def(t)->settings.publish || delta_part_text_check(table_def(t), part, err)) &&
+             attach_part(t, part, path, name, err);
     attach->attached += wanted && ok;
     part_unref(part);
     return ok;

@@ -29,9 +29,9 @@ struct table_env {
     uint64_t spool_id, spool_floor; /* atomic: store_set_spool */
     uint64_t damaged;               /* atomic: files set aside */
     struct part_log *part_log;
-    struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
-    int cancel;             /* atomic: merges stop */
-    uint64_t merge_memory;
+    struct table_wake wake;    /* called when a commit made a merge likely; set before the first insert */
+    int cancel;                /* atomic: merges stop */
+    int64_t merge_memory_left; /* atomic: of what all merges may take; below 0 where each has the least */
 };
 
 /* What publication to the Delta log keeps. Only one thread publishes; what others look at is guarded by the table's
@@ -165,8 +165,9 @@ void table_note_flush(struct table *table, struct hash128 flush_id);
 /* Appends and syncs the records; a log whose end is not trusted is written anew. */
 must_use bool table_log_append(struct table *table, const struct strbuf *records, size_t count, struct err *err);
 must_use bool table_log_rewrite(struct table *table, const struct strbuf *records, size_t count, struct err *err);
-void table_log_all(struct table *table, struct strbuf *out); /* what a log written now says */
-void table_log_begin(struct table *table);                   /* waits for its turn */
+must_use bool table_log_mend(struct table *table, struct err *err); /* written anew, if an append or rewrite failed */
+void table_log_all(struct table *table, struct strbuf *out);        /* what a log written now says */
+void table_log_begin(struct table *table);                          /* waits for its turn */
 void table_log_end(struct table *table);
 must_use bool table_log_flushes(struct table *table, struct err *err); /* what table_note_flush noted */
 void table_log_add_part(struct strbuf *records, size_t *count, const struct part *part);
@@ -177,6 +178,9 @@ bool table_merge_step(struct table *table, uint64_t now_ns, uint64_t *again_ns);
 /* Merges of OPTIMIZE: until one part is left in each partition (final), or one merge each. partition_id empty: all. */
 must_use bool table_optimize(struct table *table, struct str partition_id, bool final, struct err *err);
 uint64_t table_clean_step(struct table *table, uint64_t now_ns);
+/* Most of what the merges that run have left; however many there are, each gets the least that a merge can do with. */
+int64_t table_take_merge_memory(struct table_env *env);
+void table_give_merge_memory(struct table_env *env, int64_t memory);
 /* ---- removal of parts, in table_removal.c; within a commit and table_log_begin ---- */
 /* Keeps merges and others from the part, which is active; false where somebody else is at it. */
 bool table_claim_part(struct table *table, struct part *part);
@@ -202,6 +206,11 @@ bool table_scrub_part(struct table *table, struct part *part, uint64_t now_ns);
 /* ---- publication, in table_publish.c ---- */
 /* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */
 uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
+/* Whether the active parts can be published as the definition says; within an exclusive section. Errors:
+ * NOT_IMPLEMENTED. */
+must_use bool table_publish_check(struct table *table, const struct table_def *def, struct err *err);
+/* The log, if there is one, has to be replayed before it is known what is in it; within an exclusive section. */
+void table_publish_anew(struct table *table);
 /* Whether the log still needs the file of an old part; needs lock. */
 bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
 

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { Daemon, bin, check, equal, test, until } from './lib.mjs'
+import { Daemon, bin, check, equal, parallel, test, until } from './lib.mjs'
 
 const d = await Daemon.start()
 const run = (...args) => {
@@ -64,6 +64,24 @@ await test(d, {
     await d.sql('ALTER TABLE life DROP COLUMN text, DROP COLUMN s, ADD COLUMN text String')
     equal(await d.rows('SELECT * FROM life ORDER BY k'), [[1, 1, ''], [2, 2, '']], 'made anew')
   },
+  'settings change by ALTER, while inserts go on': async () => {
+    await d.sql('CREATE TABLE changing (k UInt64) ENGINE = MergeTree ORDER BY k')
+    const inserts = parallel(8, Array.from({ length: 300 }, (_, k) => async () =>
+      equal((await d.insert('changing', `{"k":${k}}`)).status, 200, `${k}`)))
+    for (let i = 0; i < 5; i++) {
+      await d.sql("ALTER TABLE changing MODIFY SETTING publish = 'delta', publish_interval = 1")
+      await d.sql('ALTER TABLE changing RESET SETTING publish')
+    }
+    await d.sql("ALTER TABLE changing MODIFY SETTING publish = 'delta'")
+    await inserts
+    equal(await count('changing'), 300, 'rows')
+    const log = path.join(d.data, 'tables/default/changing/_delta_log')
+    await until(() => fs.existsSync(log) && fs.readdirSync(log).some((name) => name.endsWith('.json')), 'a version')
+    await d.sql('ALTER TABLE changing MODIFY SETTING parts_to_throw_insert = 1, parts_to_delay_insert = 1')
+    equal((await d.insert('changing', '{"k":300}', { async_insert: 0 })).headers['x-clickhouse-exception-code'], '252', 'thrown')
+    await d.sql('ALTER TABLE changing RESET SETTING parts_to_throw_insert, parts_to_delay_insert')
+    equal((await d.insert('changing', '{"k":300}', { async_insert: 0 })).status, 200, 'no more')
+  },
   'a backup of a running daemon is a data directory of its own': async () => {
     await d.insert('life', '{"p":1,"k":100}', { insert_deduplication_token: 'before' })
     const backup = run('backup', 'monday')
@@ -85,6 +103,7 @@ await test(d, {
     const part = fs.readdirSync(path.join(d.data, 'backups/monday/tables/default/life/p=1'))[0]
     fs.unlinkSync(path.join(d.data, 'backups/monday/tables/default/life/p=1', part))
     equal(run('restore', path.join(d.data, 'backups/monday'), path.join(d.dir, 'third')).status, 1, 'a part is missing')
+    fs.rmSync(path.join(d.data, 'backups'), { recursive: true })
   },
   'verify keeps out of a running daemon, and says that all is sound afterwards': async () => {
     await d.insert('life', '{"p":3,"k":"no number"}', { wait_for_async_insert: 0, input_format_allow_errors_num: 0 })

@@ -78,6 +78,7 @@ static int setup(void **state)
     struct err err = { 0 };
     struct shape_spec spec = plain_spec("t", "u");
     spec.spooled = true;
+    assert_true(row_format_find(STR("JSONEachRow"), &spec.format, &err));
     f->shape = make_shape(&spec);
     f->fs = fs_sim_new();
     assert_true(fs_make_dirs(f->fs, "/data", &err));
@@ -101,18 +102,22 @@ static int setup(void **state)
     return 0;
 }
 
+static void drop_batch(struct fixture *f, struct batch *batch)
+{
+    LIST_EACH_SAFE (node, &batch->inserts) {
+        list_remove(node);
+        insert_free(LIST_ENTRY(node, struct insert, link));
+    }
+    batch_finish(f->buffers, batch, 0, 0, false);
+}
+
 /* What is not on disk is gone. */
 static void stop(struct fixture *f)
 {
     struct batch *batch;
     uint64_t again;
-    while ((batch = buffers_take_due(f->buffers, UINT64_MAX - 1, &again)) != NULL) {
-        LIST_EACH_SAFE (node, &batch->inserts) {
-            list_remove(node);
-            insert_free(LIST_ENTRY(node, struct insert, link));
-        }
-        batch_finish(f->buffers, batch, 0, 0, false);
-    }
+    while ((batch = buffers_take_due(f->buffers, UINT64_MAX - 1, &again)) != NULL)
+        drop_batch(f, batch);
     spool_close(f->spool);
     flusher_free(f->flusher);
     buffers_free(f->buffers);
@@ -153,6 +158,7 @@ static bool put(struct fixture *f, const char *body, size_t more_bytes)
     struct insert *insert = make_insert(f->shape, strbuf_cstr(&text));
     strbuf_fini(&text);
     insert->token = mem_strdup(body);
+    insert_count_rows(insert);
     insert->spooled = on_spooled;
     insert->context = f;
     bool room = buffers_reserve(f->buffers, insert, &err);
@@ -188,9 +194,20 @@ static struct spool_stats stats_of(struct fixture *f)
 
 static void assert_account(struct fixture *f, enum ledger_account account, uint64_t inserts)
 {
-    uint64_t accounts[LEDGER_ACCOUNTS];
-    ledger_read(f->ledger, accounts);
-    assert_int_equal(accounts[account], inserts);
+    struct arena *arena = arena_new(1024);
+    struct ledger_page page;
+    ledger_read(f->ledger, arena, &page);
+    assert_int_equal(page.inserts[account], inserts);
+    arena_free(arena);
+}
+
+static uint64_t rows_in(struct fixture *f, enum ledger_account account)
+{
+    struct arena *arena = arena_new(1024);
+    struct ledger_page page;
+    ledger_read(f->ledger, arena, &page);
+    arena_free(arena);
+    return page.rows[account];
 }
 
 static void segment_name(struct fixture *f, size_t index, char path[PATH_BYTES])
@@ -221,7 +238,7 @@ static void all_who_wait_share_one_append_and_one_sync_P_17(void **state)
     (void)spool_step(f->spool, f->clock.mono);
     assert_int_equal(fs_sim_ops(f->fs) - before, 2);
     assert_int_equal(f->told, 65);
-    assert_account(f, LEDGER_PENDING, 65);
+    assert_account(f, LEDGER_SPOOL, 65);
 }
 
 static void a_failed_sync_is_final_and_its_inserts_are_refused_F_3_P_2(void **state)
@@ -385,15 +402,17 @@ static void what_cannot_become_a_letter_stays_and_is_tried_again_P_26(void **sta
     f->script.bad_text = "bad";
     f->script.bad_code = ERR_CANNOT_PARSE_TEXT;
     start(f); /* without dead letters */
-    assert_true(put(f, "bad", 0));
+    assert_true(put(f, "{\"bad\":1}", 0));
     assert_true(put(f, "good", 0));
     run_for(f, 2);
     assert_int_equal(sink_script_stored(&f->script, "good"), 1);
     assert_int_equal(stats_of(f).undone, 1);
-    assert_account(f, LEDGER_PENDING, 1);
+    assert_account(f, LEDGER_SPOOL, 1);
     assert_account(f, LEDGER_LOST, 0);
     unsigned writes = f->script.writes;
+    assert_int_equal(rows_in(f, LEDGER_SPOOL), 1);
     run_for(f, 70);
+    assert_int_equal(rows_in(f, LEDGER_SPOOL), 1);
     assert_true(f->script.writes > writes);
     assert_int_equal(stats_of(f).undone, 1);
     stop(f);
@@ -402,6 +421,8 @@ static void what_cannot_become_a_letter_stays_and_is_tried_again_P_26(void **sta
     run_for(f, 2);
     dlq_get_stats(f->dlq, &letters);
     assert_int_equal(letters.letters, 1);
+    assert_int_equal(letters.rows, 1);
+    assert_int_equal(rows_in(f, LEDGER_RECOVERED_SPOOL), rows_in(f, LEDGER_LETTERS));
     assert_int_equal(stats_of(f).undone, 0);
     assert_int_equal(sink_script_stored(&f->script, "good"), 1);
 }
@@ -414,14 +435,17 @@ static void what_finds_no_room_in_memory_waits_on_disk_O_1(void **state)
     f->limits.total_bytes_max = 8000;
     start(f);
     for (int i = 0; i < 60; i++) {
-        snprintf(body, sizeof body, "%d", i);
+        snprintf(body, sizeof body, "{\"n\":%d}", i);
         assert_true(put(f, body, 300));
     }
     write_all(f);
     assert_int_equal(f->told, 60);
     assert_true(stats_of(f).on_disk_only > 30);
+    assert_int_equal(rows_in(f, LEDGER_ACCEPTED), 60 - stats_of(f).on_disk_only); /* of those nobody knows yet */
     run_for(f, 10);
     assert_int_equal(f->script.stored, 60);
+    assert_int_equal(rows_in(f, LEDGER_ACCEPTED), 60);
+    assert_int_equal(rows_in(f, LEDGER_BUFFER) + rows_in(f, LEDGER_SPOOL) + rows_in(f, LEDGER_SINK), 0);
     assert_int_equal(stats_of(f).undone, 0);
 }
 
@@ -473,13 +497,113 @@ static void a_stop_leaves_on_disk_what_it_cannot_flush_P_9(void **state)
     flusher_spool_rest(f->flusher);
     f->steps = false;
     assert_int_equal(stats_of(f).undone, 2);
-    assert_account(f, LEDGER_PENDING, 2);
+    assert_account(f, LEDGER_SPOOL, 2);
     stop(f);
     start(f);
     run_for(f, 2);
     assert_int_equal(sink_script_stored(&f->script, "buffered"), 1);
     assert_int_equal(sink_script_stored(&f->script, "spooled"), 1);
     shape_unref(plain);
+}
+
+/* ---- somebody who only looks ---- */
+
+struct found {
+    unsigned damaged, leftovers;
+    char why[256];
+};
+
+static void note_found(void *context, bool damage, const char *path, const char *why)
+{
+    struct found *found = context;
+    found->damaged += damage;
+    found->leftovers += !damage;
+    snprintf(found->why, sizeof found->why, "%s: %s", path, why);
+}
+
+static struct found verify(struct fixture *f, bool quick, uint64_t undone)
+{
+    struct found found = { 0 };
+    struct spool_verify_totals totals;
+    struct err err = { 0 };
+    struct spool_verify_options options = {
+        .fs = f->fs, .data_dir = "/data", .quick = quick, .found = note_found, .context = &found
+    };
+    struct strbuf before = { 0 }, after = { 0 };
+    fs_sim_dump(f->fs, &before);
+    assert_true(spool_verify(&options, &totals, &err));
+    fs_sim_dump(f->fs, &after);
+    assert_true(str_eq(strbuf_view(&before), strbuf_view(&after))); /* nothing changed */
+    assert_int_equal(totals.undone, undone);
+    strbuf_fini(&before);
+    strbuf_fini(&after);
+    return found;
+}
+
+static void what_is_in_the_spool_verifies_without_a_change(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    char path[PATH_BYTES];
+    assert_int_equal(verify(f, false, 0).damaged, 0); /* not even a directory */
+    for (int i = 0; i < 30; i++)
+        assert_true(put(f, "x", 2000));
+    write_all(f);
+    struct found found = verify(f, false, 30);
+    assert_int_equal(found.damaged + found.leftovers, 0);
+    segment_name(f, 0, path);
+    fs_sim_flip(f->fs, path, 3000, 4);
+    found = verify(f, false, 29);
+    assert_int_equal(found.damaged, 1);
+    assert_non_null(strstr(found.why, "inserts that were there: 1"));
+    assert_int_equal(verify(f, true, 0).damaged, 0); /* quick: heads only */
+    fs_sim_flip(f->fs, path, 12, 1);
+    assert_int_equal(verify(f, true, 0).damaged, 1);
+    fs_sim_flip(f->fs, path, 12, 1);
+    fs_sim_flip(f->fs, path, 3000, 4);
+    assert_true(fs_write_durably(f->fs, "/data/spool", "x.spool", STR("?"), false, &err));
+    found = verify(f, false, 30);
+    assert_int_equal(found.damaged, 0);
+    assert_int_equal(found.leftovers, 1);
+}
+
+static void a_torn_end_is_no_damage(void **state)
+{
+    struct fixture *f = *state;
+    struct fs_file *file = NULL;
+    struct err err = { 0 };
+    char path[PATH_BYTES];
+    assert_true(put(f, "x", 0));
+    write_all(f);
+    segment_name(f, 0, path);
+    assert_true(fs_append_to(f->fs, path, &file, &err) && fs_append(f->fs, file, STR("half a record..."), &err) &&
+                fs_finish(f->fs, &file, true, &err));
+    struct found found = verify(f, false, 1);
+    assert_int_equal(found.damaged, 0);
+    assert_int_equal(found.leftovers, 1);
+}
+
+/* A batch whose inserts went with their segment. */
+static void a_batch_without_its_inserts_is_found(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_BYTES];
+    struct err err = { 0 };
+    uint64_t again;
+    for (int i = 0; i < 10; i++)
+        assert_true(put(f, "x", 2000));
+    write_all(f);
+    struct batch *batch = buffers_take_due(f->buffers, UINT64_MAX - 1, &again);
+    f->steps = true;
+    assert_true(spool_seal(f->spool, batch, &err));
+    f->steps = false;
+    drop_batch(f, batch);
+    assert_int_equal(verify(f, false, 10).damaged, 0);
+    segment_name(f, 0, path);
+    assert_true(fs_unlink(f->fs, path, &err));
+    struct found found = verify(f, false, 3);
+    assert_int_equal(found.damaged, 1);
+    assert_non_null(strstr(found.why, "names 1 inserts that are not there")); /* tokens are alike: one a batch */
 }
 
 int main(void)
@@ -499,6 +623,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_part_names_does_not_come_back_P_6, setup, teardown),
         cmocka_unit_test_setup_teardown(a_segment_goes_once_all_is_done_and_nothing_comes, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stop_leaves_on_disk_what_it_cannot_flush_P_9, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_in_the_spool_verifies_without_a_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_torn_end_is_no_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_without_its_inserts_is_found, setup, teardown),
     };
     log_configure(LOG_ERROR + 1, LOG_LOGFMT);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,27 @@ static void quotas_fill_up_again(void **state)
     auth_free(auth);
 }
 
+static void a_certificate_speaks_for_its_user_alone(void **state)
+{
+    (void)state;
+    struct str names[] = { STR("agent-7") };
+    struct config_user users[] = { { .name = STR("default"), .password = STR(SECRET) },
+                                   { .name = STR("agent"), .certificates = { names, 1 } } };
+    struct config config = { .users = users, .users_count = 2 };
+    struct auth_claim claim = { .certificate = STR("other\nagent-7\n") };
+    assert_int_equal(check(&config, claim, "agent"), ERR_OK);
+    claim.header_user = STR("agent");
+    assert_int_equal(check(&config, claim, "agent"), ERR_OK);
+    claim.header_key = STR("guess");
+    assert_int_equal(check(&config, claim, ""), ERR_AUTHENTICATION_FAILED);
+    claim.header_key = STR_EMPTY;
+    claim.header_user = STR("default");
+    assert_int_equal(check(&config, claim, ""), ERR_REQUIRED_PASSWORD);
+    claim.header_user = STR("agent");
+    claim.certificate = STR("agent-70\nagent\n");
+    assert_int_equal(check(&config, claim, ""), ERR_AUTHENTICATION_FAILED); /* an empty password is none */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +296,7 @@ int main(void)
         cmocka_unit_test(whoever_fails_waits_as_long),
         cmocka_unit_test(guesses_have_a_budget),
         cmocka_unit_test(quotas_fill_up_again),
+        cmocka_unit_test(a_certificate_speaks_for_its_user_alone),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
