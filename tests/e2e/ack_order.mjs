@@ -41,7 +41,7 @@ if (!faults) {
     ['stored', at, {}, (name) => /\/data\/tables\/.*\.parquet$/.test(name)],
   ]) {
     const d = await Daemon.start({ args: settings.flatMap((pair) => ['--set', pair]) })
-    const trace = path.join(d.dir, 'trace')
+    const trace = path.join(d.data, 'trace') // where the daemon may write
     await test(d, {
       [`P-4: ${inserts} acknowledgements of ${level}`]: async () => {
         await d.sql('CREATE TABLE t (id UInt64, s String) ENGINE = MergeTree ORDER BY id')
