@@ -33,6 +33,7 @@
 #include "gateway/loop.h"
 #include "gateway/net.h"
 #include "gateway/pool.h"
+#include "gateway/query_log.h"
 #include "gateway/rules.h"
 #include "gateway/running.h"
 #include "gateway/server_mhd.h"
@@ -879,6 +880,7 @@ static void stop(struct runtime *runtime)
     if (runtime->unix_made)
         net_unlink_unix(runtime->config->unix_listen);
     running_free(gateway->running);
+    query_log_free(gateway->query_log);
     sessions_free(gateway->sessions);
     gateway_set_rules(gateway, NULL);
     rules_unref(runtime->rules);
@@ -918,6 +920,7 @@ enum runtime_exit runtime_run(struct config *config, const struct runtime_enviro
     gateway->ledger = ledger_new();
     gateway->sessions = sessions_new(SESSIONS_MAX, SESSIONS_BYTES_MAX);
     gateway->running = running_new();
+    gateway->query_log = query_log_new();
     gateway->wake_flushers = wake_flushers;
     gateway->stuck_since = stuck_since;
     gateway->started_mono_ns = clock_mono_ns(gateway->clock);
