@@ -23,6 +23,7 @@
 #include "gateway/sessions.h"
 #include "gateway/statement.h"
 #include "gateway/system_statement.h"
+#include "storage/ddl_statement.h"
 #include "storage/sql.h"
 #include "storage/store.h"
 
@@ -186,6 +187,38 @@ static bool may_read(void *context, struct str database, struct str table, struc
                           STR_FMT ": Not enough privileges. To execute this query, it's necessary to have the grant "
                                   "SELECT ON " STR_FMT "." STR_FMT,
                           STR_ARG(user->name), STR_ARG(database), STR_ARG(table));
+}
+
+static bool needs_all_tables(const struct config_user *user, struct err *err)
+{
+    return err_set(err, ERR_ACCESS_DENIED,
+                   STR_FMT ": Not enough privileges. This statement needs the grant admin for all tables",
+                   STR_ARG(user->name));
+}
+
+/* A user with `tables` changes those, and nothing that is more than a table. */
+static bool may_change(struct request *request, struct str statement, struct err *err)
+{
+    const struct config_user *user = request->plan->user;
+    struct ddl_statement ddl;
+    if (user->tables.count == 0)
+        return true;
+    if (!ddl_parse(statement, request->plan->database, request->arena, &ddl, err))
+        return false;
+    struct table_name created = { 0 };
+    if (ddl.kind == DDL_CREATE_TABLE) {
+        created = (struct table_name){ ddl.spec->database, ddl.spec->name };
+        ddl.names = &created;
+        ddl.names_count = 1;
+        if (ddl.spec->as_table.len > 0 && !may_read(request, ddl.spec->as_database, ddl.spec->as_table, err))
+            return false;
+    }
+    bool tables = ddl.kind == DDL_CREATE_TABLE || ddl.kind == DDL_DROP_TABLE || ddl.kind == DDL_TRUNCATE ||
+                  ddl.kind == DDL_RENAME || ddl.kind == DDL_EXCHANGE || ddl.kind == DDL_ALTER ||
+                  ddl.kind == DDL_OPTIMIZE;
+    for (size_t i = 0; tables && i < ddl.names_count; i++)
+        tables = auth_allows(user, GRANT_ADMIN, ddl.names[i].database, ddl.names[i].table);
+    return tables || needs_all_tables(user, err);
 }
 
 static uint64_t elapsed_ns(const struct request *request)
@@ -466,7 +499,8 @@ static bool fill_params(struct request *request, struct str *statement, struct e
 static bool run(struct request *request, struct str statement, struct err *err)
 {
     bool mine = false;
-    if (!access_check(request, statement, err) || (!reads_only(statement) && !fill_params(request, &statement, err)))
+    if (!access_check(request, statement, err) ||
+        (!reads_only(statement) && (!fill_params(request, &statement, err) || !may_change(request, statement, err))))
         return false;
     if (first_word_is(statement, "SYSTEM") && !is_about_merges(statement))
         return system_statement_run(request, statement, err);
