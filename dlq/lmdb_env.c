@@ -322,6 +322,7 @@ static void count_record(struct census *c, uint64_t id, struct str record, struc
         return;
     }
     c->totals.bytes += letter_stored_bytes(record.len, &file);
+    c->totals.rows += letter.rows;
     dlq_cause_came(&c->totals.causes, letter.code);
     if (c->totals.oldest_wall_ns == 0)
         c->totals.oldest_wall_ns = letter.first_wall_ns;

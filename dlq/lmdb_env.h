@@ -15,7 +15,7 @@ enum { LMDB_FREE_PAGES = 0 }; /* the database in which LMDB keeps lists of free 
 #define LMDB_MAP_BYTES ((size_t)16 << 30) /* address space; never resized */
 
 struct totals {
-    uint64_t letters, bytes;
+    uint64_t letters, rows, bytes;
     int64_t oldest_wall_ns;
     struct dlq_causes causes;
 };
@@ -39,7 +39,7 @@ struct keeper {
     bool reopening;    /* no new readers */
     unsigned readers;  /* read transactions under way */
     struct totals totals;
-    uint64_t damaged, capped;
+    uint64_t damaged, capped, capped_rows;
     bool read_only;
 
     /* The leader's alone; readers may use env and dbi between read_begin and read_end. */

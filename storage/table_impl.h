@@ -206,6 +206,11 @@ bool table_scrub_part(struct table *table, struct part *part, uint64_t now_ns);
 /* ---- publication, in table_publish.c ---- */
 /* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */
 uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
+/* Whether the active parts can be published as the definition says; within an exclusive section. Errors:
+ * NOT_IMPLEMENTED. */
+must_use bool table_publish_check(struct table *table, const struct table_def *def, struct err *err);
+/* The log, if there is one, has to be replayed before it is known what is in it; within an exclusive section. */
+void table_publish_anew(struct table *table);
 /* Whether the log still needs the file of an old part; needs lock. */
 bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
 

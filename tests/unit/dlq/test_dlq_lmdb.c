@@ -105,7 +105,7 @@ static void letters_are_there_after_a_restart(void **state)
     open_again(f);
     uint64_t small = add(f, sample_letter(STR("s"))), large = add(f, sample_letter(body)),
              last = add(f, sample_letter(body));
-    assert_true(dlq_drop(f->dlq, last, &err));
+    assert_true(dlq_drop(f->dlq, last, NULL, &err));
     struct dlq_stats before = stats_of(f);
     open_again(f);
     struct dlq_stats after = stats_of(f);
@@ -231,7 +231,7 @@ static void a_damaged_body_is_an_error_and_set_aside(void **state)
     assert_true(dlq_list(f->dlq, 0, 10, f->arena, &letters, &count, &err)); /* what is known is still told */
     assert_int_equal(count, 1);
     assert_str(letters[0].table, STR("t a\"b"));
-    assert_true(dlq_drop(f->dlq, id, &err));
+    assert_true(dlq_drop(f->dlq, id, NULL, &err));
     assert_int_equal(stats_of(f).letters, 0);
     strbuf_fini(&content);
     free((void *)(uintptr_t)body.data);
@@ -437,7 +437,7 @@ static void the_number_of_letters_is_capped(void **state)
     assert_true(dlq_note_attempt(f->dlq, first, &outcome, &err)); /* needs no room of its own */
     open_again(f);
     assert_false(dlq_add(f->dlq, &letter, &err));
-    assert_true(dlq_drop(f->dlq, first, &err));
+    assert_true(dlq_drop(f->dlq, first, NULL, &err));
     add(f, letter);
 }
 
