@@ -440,6 +440,28 @@ static void o5_under_pressure_nobody_has_more_than_his_share(void **state)
     shape_unref(quiet);
 }
 
+/* What a head tells is enough to refuse by: the same answer as that of the put, and nothing is taken. */
+static void o2_whether_there_is_room_is_known_before_the_body(void **state)
+{
+    struct fixture *f = *state;
+    struct shape *shape = plain_shape("t");
+    struct insert *probe = make_insert(shape, "1\n");
+    struct err err = { 0 };
+    uint64_t cost = insert_cost(probe);
+    f->limits.total_bytes_max = 2 * cost;
+    make_buffers(f);
+    put(f, shape, "1\n");
+    assert_false(buffers_have_room(f->buffers, shape, cost + 1, &err));
+    assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
+    for (int i = 0; i < 3; i++)
+        assert_true(buffers_have_room(f->buffers, shape, cost, &err));
+    assert_true(buffers_put(f->buffers, probe, f->now, &err));
+    assert_false(buffers_have_room(f->buffers, shape, cost, &err));
+    f->now += NS_PER_S;
+    finish(f, take(f));
+    shape_unref(shape);
+}
+
 static void o3_the_rate_of_writing_says_how_long_what_waits_will_take(void **state)
 {
     struct fixture *f = *state;
@@ -664,6 +686,7 @@ int main(void)
         TEST(too_many_buffers_cost_the_user_who_has_most),
         TEST(o5_owners_take_turns_whoever_has_most_batches),
         TEST(o5_under_pressure_nobody_has_more_than_his_share),
+        TEST(o2_whether_there_is_room_is_known_before_the_body),
         TEST(o3_the_rate_of_writing_says_how_long_what_waits_will_take),
         TEST(a_retried_batch_keeps_members_and_id),
         TEST(a_mark_waits_for_what_was_there_and_not_for_more),
