@@ -12,6 +12,8 @@
 #include "format/lexer.h"
 #include "format/output.h"
 #include "format/params.h"
+#include "gateway/create_select.h"
+#include "gateway/external.h"
 #include "gateway/identify.h"
 #include "gateway/kill_statement.h"
 #include "gateway/multipart.h"
@@ -39,6 +41,8 @@ enum request_step statement_begin(struct request *request)
     }
     if (!plan_find(request->home->plans, request, &err))
         return request->slow_password ? identify_slowly(request) : request_fail(request, &err);
+    if (!insert_finds_room(request, request->plan, &err))
+        return request_fail(request, &err);
     return request_want_body(request, request->plan->settings.decompress, request->plan->settings.skip_checksums);
 }
 
@@ -382,6 +386,8 @@ bool statement_select(struct request *request, struct str statement, const struc
         .sources = gateway->sources,
         .sources_count = gateway->sources_count,
         .input = input,
+        .tables = request->tables,
+        .tables_count = request->tables_count,
         .database = plan->database,
         .user = plan->user->name,
         .query_id = str_of(request->query_id),
@@ -493,11 +499,14 @@ static bool fill_params(struct request *request, struct str *statement, struct e
                             form ? request->form_params_count : settings->params_count, request->arena, statement, err);
 }
 
-static bool run(struct request *request, struct str statement, struct err *err)
+/* *inserts: what is left of it is an INSERT ... SELECT, which request holds. */
+static bool run(struct request *request, struct str statement, bool *inserts, struct err *err)
 {
     bool mine = false;
     if (!access_check(request, statement, err) ||
         (!reads_only(statement) && (!fill_params(request, &statement, err) || !may_change(request, statement, err))))
+        return false;
+    if (!external_read(request, err))
         return false;
     if (first_word_is(statement, "SYSTEM") && !is_about_merges(statement))
         return system_statement_run(request, statement, err);
@@ -505,6 +514,9 @@ static bool run(struct request *request, struct str statement, struct err *err)
         return kill_statement_run(request, statement, err);
     if (reads_only(statement))
         return run_sql(request, statement, err);
+    struct create_select create;
+    if (create_select_find(request, statement, &create))
+        return create_select_run(request, &create, run_ddl, inserts, err);
     if (!run_ddl(request, statement, &mine, err))
         return false;
     if (!mine)
@@ -514,11 +526,11 @@ static bool run(struct request *request, struct str statement, struct err *err)
 }
 
 /* Who changed what, and what came of it. */
-static void log_admin(const struct request *request, const struct err *err)
+static void log_admin(const struct request *request, struct str statement, const struct err *err)
 {
     enum { SHOWN_MAX = 200 };
     struct strbuf shown = { 0 };
-    text_add_printable(&shown, request->statement, SHOWN_MAX);
+    text_add_printable(&shown, statement, SHOWN_MAX);
     log_info("admin statement: user=" STR_FMT " peer=%s query_id=%s code=%d statement=\"%s\"",
              STR_ARG(request->plan->user->name), request->peer, request->query_id, (int)err->code, strbuf_cstr(&shown));
     strbuf_fini(&shown);
@@ -529,18 +541,20 @@ static bool statement_work(struct request *request)
     struct err err = { 0 };
     uint64_t from_ns = clock_mono_ns(request->gateway->clock);
     struct running *running = request->gateway->running;
-    bool ok = running_add(running, request, &err);
+    struct str statement = request->statement;
+    bool inserts = false, ok = running_add(running, request, &err);
     if (ok) {
-        ok = run(request, request->statement, &err);
+        ok = run(request, statement, &inserts, &err);
+        external_free(request);
         running_remove(running, request);
     }
-    if (!reads_only(request->statement))
-        log_admin(request, &err);
+    if (!reads_only(statement))
+        log_admin(request, statement, &err);
     metric_series_add(metric_series1(METRIC_QUERIES, ok ? STR("applied") : STR("rejected")), 1);
     metric_observe(METRIC_QUERY_DURATION,
                    (double)(clock_mono_ns(request->gateway->clock) - from_ns) / (double)NS_PER_S);
     if (ok)
-        return true;
+        return !inserts || insert_select_run(request);
     reply_fini(&request->reply);
     reply_init(&request->reply);
     if (err.code == ERR_SYNTAX_ERROR) /* then nobody knows what was asked for */
@@ -551,7 +565,8 @@ static bool statement_work(struct request *request)
 
 /* --- which statement is it ---------------------------------------------------------------------------------------- */
 
-/* Field `query` comes after the URL's, fields param_* are parameters; the rest are settings of an external table. */
+/* Field `query` comes after the URL's, fields param_* are parameters, files are external tables, and the rest says what
+ * those hold (external.h). */
 static bool read_multipart(struct request *request, struct str boundary, struct strbuf *statement, struct err *err)
 {
     struct settings_request *settings = &request->plan->settings;
@@ -562,17 +577,22 @@ static bool read_multipart(struct request *request, struct str boundary, struct 
     size_t count = settings->params_count;
     if (count > 0)
         memcpy(params, settings->params, count * sizeof(params[0]));
+    request->files = ARENA_ARRAY(request->arena, struct external_file, EXTERNAL_FILES_MAX);
     while (multipart_next(boundary, &rest, &field, err)) {
-        if (field.file)
-            return err_set(err, ERR_BAD_ARGUMENTS, "External tables are not supported: part \"%.*s\"",
-                           (int)MIN(field.name.len, 60u), field.name.data);
-        if (str_is(field.name, "query"))
-            strbuf_add(statement, field.value);
-        if (!str_starts(field.name, STR("param_")))
+        bool param = str_starts(field.name, STR("param_"));
+        if (field.file && request->files_count == EXTERNAL_FILES_MAX)
+            return err_set(err, ERR_BAD_ARGUMENTS, "more than %d external tables", EXTERNAL_FILES_MAX);
+        if (field.file) {
+            request->files[request->files_count++] = (struct external_file){ .name = field.name, .data = field.value };
             continue;
+        }
+        if (str_is(field.name, "query")) {
+            strbuf_add(statement, field.value);
+            continue;
+        }
         if (count == settings->params_count + FORM_PARAMS_MAX)
             return err_set(err, ERR_POCO_EXCEPTION, "HTML Form Exception: Too many form fields");
-        params[count++] = (struct insert_param){ str_from(field.name, STR("param_").len), field.value };
+        params[count++] = (struct insert_param){ str_from(field.name, param ? STR("param_").len : 0), field.value };
     }
     if (err->code != ERR_OK)
         return false;
