@@ -42,6 +42,8 @@ enum request_step statement_begin(struct request *request)
     }
     if (!plan_find(request->home->plans, request, &err))
         return request->slow_password ? identify_slowly(request) : request_fail(request, &err);
+    if (!insert_finds_room(request, request->plan, &err))
+        return request_fail(request, &err);
     return request_want_body(request, request->plan->settings.decompress, request->plan->settings.skip_checksums);
 }
 
