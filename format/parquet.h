@@ -169,6 +169,7 @@ must_use bool parquet_verify(struct parquet_file *file, struct err *err);
 
 /* Order-independent 128-bit sum of row hashes of a block's rows: equal multisets of rows have equal sums. */
 struct hash128 block_row_hash_sum(const struct block *block);
+struct hash128 block_row_hash_sum_of(const struct block *block, size_t from, size_t rows);
 struct hash128 block_row_hash(const struct block *block, size_t row); /* what one row adds to it */
 /* Of the values of rows [from, from + rows) of these columns, column by column: equal for equal values in equal order,
  * however they were written. */
