@@ -49,7 +49,9 @@ struct parquet_options {
     const struct parquet_bloom *blooms;
     size_t blooms_count;
     bool text_is_bytes; /* String goes without its annotation, whatever it holds */
+    bool hashes_rows;   /* each row group's row-hash sum is made */
 };
+struct parquet_file;
 struct parquet_writer;
 
 /* Whether the times of the rows from row_first on fit the timestamps that the profile makes of them: a writer that
@@ -71,6 +73,20 @@ void parquet_writer_free(struct parquet_writer *w);
 must_use bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err);
 /* The same for rows after which none follow: they are encoded where they are, without a copy. */
 must_use bool parquet_writer_add_last(struct parquet_writer *w, const struct block *block, struct err *err);
+/* Whether a row group of another file may be copied: the file was written for the same schema and profile, and what is
+ * asked of a chunk (codec, Bloom filter) is what it has. */
+bool parquet_writer_takes_group(const struct parquet_writer *w, const struct parquet_file *file, size_t group);
+/* Copies the row group as it is, behind the rows added before, which become a row group. The checksum of each page is
+ * looked at; that the rest of the bytes are sound (parquet_verify_bytes), and that hash_sum is that of its rows, is for
+ * the caller to know. Errors: those of reading and of parquet_writer_add. */
+must_use bool parquet_writer_copy_group(struct parquet_writer *w, struct parquet_file *file, size_t group,
+                                        struct hash128 hash_sum, struct err *err);
+/* Writes the rows that wait as a row group. */
+must_use bool parquet_writer_end_rows(struct parquet_writer *w, struct err *err);
+/* Rows and row groups written so far, and the row-hash sum of one (options.hashes_rows). */
+uint64_t parquet_writer_rows(const struct parquet_writer *w);
+size_t parquet_writer_groups(const struct parquet_writer *w);
+struct hash128 parquet_writer_hash_sum(const struct parquet_writer *w, size_t group);
 /* Bytes of the file so far, those not yet given to the callback included; rows not yet encoded are not. */
 uint64_t parquet_writer_bytes(const struct parquet_writer *w);
 /* Last row group, indexes, footer with the given key-value metadata, and sluice.schema, sluice.format, sluice.check,
@@ -94,7 +110,6 @@ struct parquet_row_group {
     uint64_t bytes;         /* compressed */
     uint64_t decoded_bytes; /* about what its columns take in memory; with a guess where the file does not tell */
 };
-struct parquet_file;
 
 /* Reads and checks the footer, its checksum included. The file must have been written by sluice: types come from its
  * sluice.schema. Errors: the callback's; CORRUPTED_DATA with the place; NOT_IMPLEMENTED for files of other writers and

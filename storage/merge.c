@@ -7,6 +7,10 @@
  * Strings that all sources hold as numbers of dictionaries stay numbers, of one codebook of the merge: each distinct
  * one is hashed once for each row group that is read, and the writer makes its dictionaries by the numbers.
  *
+ * A large row group that no other source's rows come between passes as it is (merge_untouched.h): its pages are checked
+ * and copied, and its share of the row-hash sum is the one that its footer tells. Until its turn a row of its least
+ * bounds stands for it in the heap.
+ *
  * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The
  * rows that come out are counted and hashed, and have to be those that the sources' footers tell of (where a column was
  * added since, those that were read, hashed then): an error of reading and one of merging are both found. A Replacing
@@ -19,9 +23,11 @@
 #include "base/log.h"
 #include "format/defaults.h"
 #include "storage/delta_schema.h"
+#include "storage/merge_untouched.h"
 #include "storage/verify.h"
 
 enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_SHARE = 8 }; /* of the memory, in rows that wait to be written */
+enum { GROUP_BYTES = 64 << 20 };                          /* of a row group, decoded, as the writer makes them */
 enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
 
 struct source {
@@ -32,6 +38,9 @@ struct source {
     struct block block;
     size_t row;
     uint64_t rows;
+    const bool *untouched; /* its row groups that may pass as they are; NULL: none */
+    bool stands_in;        /* block has only the bounds of the next row group, which is to pass so */
+    bool is_verified;      /* all its bytes are sound */
     bool is_whole;         /* it has all columns of the table, in their order */
     struct hash128 stored; /* else: the sum of the rows read, of the columns that it has, to check it by */
 };
@@ -58,6 +67,8 @@ struct merger {
     struct part_writer *writer;
     struct hash128 sum; /* of what the sources hold, defaults filled in */
     uint64_t rows;
+    bool *untouched;            /* of all row groups of the sources */
+    size_t bound_keys;          /* untouched_keys */
     struct hash128 expired_sum; /* of the rows that the TTL took */
     uint64_t expired;
 };
@@ -142,6 +153,28 @@ static void choose_coded(struct merger *m)
         m->is_coded[i] = column_is_coded(m, i);
 }
 
+/* None where rows may go or be made anew, or where columns are filled. */
+static void choose_untouched(struct merger *m)
+{
+    const struct merge_job *job = m->job;
+    size_t groups = 0;
+    bool possible = job->def->rule.kind == COLLAPSE_NOTHING && job->ttl == NULL;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        possible = possible && m->sources[i].is_whole;
+        groups += parquet_row_groups(job->sources[i]->file);
+    }
+    m->bound_keys = possible ? untouched_keys(job->sources, job->sources_count, job->def) : 0;
+    if (m->bound_keys == 0)
+        return;
+    m->untouched = mem_zalloc(groups * sizeof *m->untouched);
+    untouched_find(job->sources, job->sources_count, job->def, m->bound_keys, m->untouched);
+    groups = 0;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        m->sources[i].untouched = m->untouched + groups;
+        groups += parquet_row_groups(job->sources[i]->file);
+    }
+}
+
 /* Rows that were written before a column was added get its default, as of the time the part was made. */
 static void fill_column(const struct merger *m, const struct source *source, struct block *block, size_t index)
 {
@@ -216,11 +249,49 @@ static bool check_source(struct merger *m, const struct source *source, struct e
     return err_set(err, ERR_CORRUPTED_DATA, "part %s: its rows are not those its footer tells of", part->path);
 }
 
+static int compression_level(const struct part_name *name)
+{
+    return name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0;
+}
+
+/* A small one is joined with others, and one that was compressed in haste is compressed anew where the output's are. */
+static bool passes(const struct merger *m, const struct source *source)
+{
+    struct hash128 sum;
+    if (source->untouched == NULL || !source->untouched[source->group])
+        return false;
+    struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
+    return (group.rows * 2 >= m->group_rows || group.decoded_bytes * 2 >= GROUP_BYTES) &&
+           compression_level(&source->part->name) >= compression_level(m->job->name) &&
+           part_group_hash_sum(source->part, source->group, &sum) &&
+           part_writer_takes_group(m->writer, source->part, source->group);
+}
+
+static void stand_in(struct merger *m, struct source *source)
+{
+    const struct table_def *def = m->job->def;
+    for (size_t i = 0; i < source->block.columns_count; i++)
+        column_clear(&source->block.columns[i]);
+    for (size_t i = 0; i < m->bound_keys; i++) {
+        size_t column = def->order_stored[i];
+        struct parquet_stats stats = parquet_stats(source->part->file, source->group, column);
+        part_push_bound(&source->block.columns[column], stats.min, stats.min_str);
+    }
+    source->block.rows = 1;
+    source->row = 0;
+    source->stands_in = true;
+}
+
 /* The next row group that has rows; false in *more at the end. */
 static bool next_group(struct merger *m, struct source *source, bool *more, struct err *err)
 {
     *more = false;
     while (source->group < parquet_row_groups(source->part->file)) {
+        if (passes(m, source)) {
+            stand_in(m, source);
+            *more = true;
+            return true;
+        }
         if (!load_group(m, source, err))
             return false;
         if (source->block.rows > 0) {
@@ -237,8 +308,10 @@ static int compare_rows(const struct merger *m, const struct source *a, const st
 {
     const struct table_def *def = m->job->def;
     for (size_t i = 0; i < def->order_columns_count; i++) {
-        size_t column = def->order_stored[i];
-        int order = column_compare(&a->block.columns[column], a->row, &b->block.columns[column], b->row);
+        const struct column *x = &a->block.columns[def->order_stored[i]], *y = &b->block.columns[def->order_stored[i]];
+        if (x->book != NULL && column_code_at(x, a->row) == column_code_at(y, b->row) && x->nulls == NULL)
+            continue; /* as the leading columns mostly are */
+        int order = column_compare(x, a->row, y, b->row);
         if (order != 0)
             return order;
     }
@@ -382,14 +455,55 @@ static void take_run(struct merger *m, struct source *source)
     m->runs_rows += source->row - from;
 }
 
+/* Page checksums leave out what is between the pages, and the indexes. */
+static bool verify_once(struct source *source, struct err *err)
+{
+    if (!source->is_verified && !parquet_verify_bytes(source->part->file, err))
+        return err_wrap(err, "merge: part %s", source->part->path);
+    source->is_verified = true;
+    return true;
+}
+
+/* The row group that the source's row stands for, behind all rows so far. */
+static bool pass_group(struct merger *m, struct source *source, struct err *err)
+{
+    struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
+    struct hash128 sum;
+    must(part_group_hash_sum(source->part, source->group, &sum));
+    if (!check_cancel(m->job, err) || !copy_runs(m, err) || !write_out(m, err) || !verify_once(source, err) ||
+        !part_writer_copy_group(m->writer, source->part, source->group, sum, err))
+        return false;
+    source->group++;
+    source->row = source->block.rows;
+    source->rows += group.rows;
+    source->stands_in = false;
+    m->rows += group.rows;
+    struct merge_progress *progress = m->job->progress;
+    add_progress(&progress->rows_read, group.rows);
+    add_progress(&progress->rows_written, group.rows);
+    add_progress(&progress->rows_passed, group.rows);
+    add_progress(&progress->bytes_read, group.decoded_bytes);
+    add_progress(&progress->bytes_written, group.decoded_bytes);
+    return true;
+}
+
+/* Rows of the first source, up to its end or where another goes on. */
+static bool take_rows(struct merger *m, struct source *source, struct err *err)
+{
+    if (source->stands_in)
+        return pass_group(m, source, err);
+    take_run(m, source);
+    bool ended = source->row == source->block.rows;
+    return (!ended && room(m) > 0 && m->runs_count < RUNS_MAX) || copy_runs(m, err);
+}
+
 static bool merge_all(struct merger *m, struct err *err)
 {
     while (m->heap_count > 0) {
         struct source *source = m->heap[0];
-        take_run(m, source);
-        bool more = source->row < source->block.rows;
-        if ((!more || room(m) == 0 || m->runs_count == RUNS_MAX) && !copy_runs(m, err))
+        if (!take_rows(m, source, err))
             return false;
+        bool more = source->row < source->block.rows;
         if (!more && !next_group(m, source, &more, err))
             return false;
         if (!more)
@@ -436,7 +550,7 @@ static bool open_writer(struct merger *m, struct err *err)
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
                                        .text_is_bytes = delta_text_is_binary(&def->settings),
-                                       .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
+                                       .level = compression_level(job->name),
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
                                        .blooms = def->blooms,
@@ -497,7 +611,7 @@ static bool finish(struct merger *m, struct err *err)
     struct part_meta meta = { .name = *job->name,
                               .created_wall_ns = job->wall_ns,
                               .schema_version = job->def->schema->version };
-    if (!check_rows(m, err))
+    if (!part_writer_end_rows(m->writer, err) || !check_rows(m, err))
         return false;
     meta.newest_wall_ns = job->sources[0]->newest_wall_ns;
     for (size_t i = 1; i < job->sources_count; i++)
@@ -521,14 +635,16 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
     m.out_bytes = (job->memory == 0 ? MERGE_MEMORY_MAX : job->memory) / OUT_SHARE;
     codebook_init(&m.book);
     bool ok = map_sources(&m, err);
-    if (ok)
+    if (ok) {
         choose_coded(&m);
+        choose_untouched(&m);
+    }
     init_block(&m, &m.out);
     init_block(&m, &m.kept);
     init_block(&m, &m.live);
     if (job->def->rule.kind != COLLAPSE_NOTHING)
         m.collapse = collapse_new(&job->def->rule, &m.out);
-    ok = ok && open_sources(&m, err) && open_writer(&m, err) && merge_all(&m, err) && finish(&m, err);
+    ok = ok && open_writer(&m, err) && open_sources(&m, err) && merge_all(&m, err) && finish(&m, err);
     for (size_t i = 0; i < job->sources_count; i++) {
         block_fini(&m.sources[i].block);
         free(m.sources[i].columns);
@@ -539,6 +655,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
     collapse_free(m.collapse);
     codebook_fini(&m.book);
     free(m.is_coded);
+    free(m.untouched);
     free(m.sources);
     free(m.heap);
     free(m.runs);

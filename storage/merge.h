@@ -3,7 +3,7 @@
  * merge_pick is ClickHouse's Simple selector (size-tiered runs of neighbours, more willing the older they are and the
  * more parts there are) with two changes: a smaller fixed cost per part, since parts here begin at kilobytes, and a
  * base that follows the rate at which data comes, wide merges under load and tidy tables without. merge_run streams: it
- * holds one row group of each source and one block of output. */
+ * holds one row group of each source and one block of output, and copies row groups that need not change. */
 #ifndef SLUICE_STORAGE_MERGE_H
 #define SLUICE_STORAGE_MERGE_H
 #include <stdbool.h>
@@ -49,6 +49,7 @@ bool merge_pick_any(const struct merge_candidate *candidates, size_t count, cons
  * written include those that the engine's rule or the TTL left out. */
 struct merge_progress {
     uint64_t rows_read, bytes_read, rows_written, bytes_written;
+    uint64_t rows_passed; /* in row groups that were copied as they are */
 };
 /* The name of what merging the sources makes, but for its random part. */
 struct part_name merge_name(struct part *const *sources, size_t count);
