@@ -403,6 +403,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .dir = runtime->data_dir,
                                      .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
                                      .merge_threads = runtime->config->merge_threads,
+                                     .merge_bytes_per_s = runtime->config->storage_merge_rate,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
                                      .scrub_bytes_per_s = runtime->config->scrub_rate };
@@ -582,6 +583,7 @@ static void take_config(struct runtime *runtime, struct config *config, struct s
     log_set_level((enum log_level)config->log_level);
     flusher_set_retry(runtime->flusher, (unsigned)config->flush_attempts, config->flush_retry_min,
                       MAX(config->flush_retry_max, config->flush_retry_min));
+    store_set_merge_rate(gateway->store, config->storage_merge_rate);
     atomic_fetch_add(&gateway->generation, 1); /* plans hold what the old one said */
     mutex_unlock(&runtime->reload_lock);
 }

@@ -93,6 +93,19 @@ static bool check_cancel(const struct merge_job *job, struct err *err)
     return true;
 }
 
+/* After that many bytes were read. Looks up now and then: the limit may change, and the merge be cancelled. */
+static bool keep_to_budget(const struct merge_job *job, uint64_t bytes, struct err *err)
+{
+    const uint64_t look_up_ns = 100 * NS_PER_MS;
+    uint64_t now_ns = clock_mono_ns(job->clock), until_ns = merge_budget_take(job->budget, bytes, now_ns);
+    for (; merge_budget_waits(job->budget, until_ns, now_ns); now_ns = clock_mono_ns(job->clock)) {
+        if (!check_cancel(job, err))
+            return false;
+        clock_wait_until(job->clock, MIN(until_ns, now_ns + look_up_ns));
+    }
+    return true;
+}
+
 static void add_progress(uint64_t *sum, uint64_t more)
 {
     __atomic_store_n(sum, *sum + more, __ATOMIC_RELAXED);
@@ -212,7 +225,7 @@ static bool load_group(struct merger *m, struct source *source, struct err *err)
 {
     struct part *part = source->part;
     struct block *block = &source->block;
-    if (!check_cancel(m->job, err))
+    if (!keep_to_budget(m->job, parquet_row_group(part->file, source->group).bytes, err) || !check_cancel(m->job, err))
         return false;
     for (size_t i = 0; i < block->columns_count; i++)
         column_clear(&block->columns[i]);
@@ -470,7 +483,8 @@ static bool pass_group(struct merger *m, struct source *source, struct err *err)
     struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
     struct hash128 sum;
     must(part_group_hash_sum(source->part, source->group, &sum));
-    if (!check_cancel(m->job, err) || !copy_runs(m, err) || !write_out(m, err) || !verify_once(source, err) ||
+    if (!keep_to_budget(m->job, group.bytes, err) || !check_cancel(m->job, err) || !copy_runs(m, err) ||
+        !write_out(m, err) || !verify_once(source, err) ||
         !part_writer_copy_group(m->writer, source->part, source->group, sum, err))
         return false;
     source->group++;

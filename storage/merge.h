@@ -10,9 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "storage/ddl.h"
+#include "storage/merge_budget.h"
 #include "storage/part.h"
 #include "storage/part_write.h"
 #include "storage/ttl.h"
@@ -56,6 +58,8 @@ struct part_name merge_name(struct part *const *sources, size_t count);
 
 struct merge_job {
     struct fs *fs;
+    struct clock *clock; /* for the waits that budget asks for */
+    struct merge_budget *budget;
     struct rng *rng;              /* for defaults that differ each time */
     const struct part_name *name; /* of the new part */
     const struct table_def *def;

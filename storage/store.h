@@ -24,6 +24,7 @@ struct store_options {
     const char *dir;                               /* DATA; made if missing */
     uint64_t merge_threads;                        /* merges at once; 0 = none */
     uint64_t merge_memory;                         /* what one may take, about; 0: MERGE_MEMORY_MAX */
+    uint64_t merge_bytes_per_s;                    /* what all together may read; 0 = no limit */
     uint64_t bytes_max;                            /* of all active parts; beyond it the oldest go; 0 = no cap */
     uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
 };
@@ -74,6 +75,8 @@ uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force);
 /* Copies a backup (DATA/backups/NAME, or a copy of one) to dir, which is empty or not there, and checks every file.
  * Errors: CORRUPTED_DATA, FILE_ALREADY_EXISTS, disk errors, with the path. */
 must_use bool store_restore(struct fs *fs, const char *backup, const char *dir, uint64_t *files, struct err *err);
+/* As options.merge_bytes_per_s; running merges follow. */
+void store_set_merge_rate(struct store *store, uint64_t bytes_per_s);
 /* Makes running merges stop at the next row group, and no new ones start. */
 void store_cancel_merges(struct store *store);
 /* Called (from any thread, under no lock) when a commit made a merge likely. */

@@ -32,6 +32,7 @@ struct table_env {
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
     uint64_t merge_memory;
+    struct merge_budget merge_budget;
 };
 
 /* What publication to the Delta log keeps. Only one thread publishes; what others look at is guarded by the table's
