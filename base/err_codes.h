@@ -88,8 +88,10 @@
     X(194, REQUIRED_PASSWORD,                           401, ERR_REJECT) \
     X(195, IP_ADDRESS_NOT_ALLOWED,                      500, ERR_REJECT) \
     X(198, DNS_ERROR,                                   500, ERR_RETRY) \
+    X(201, QUOTA_EXCEEDED,                              429, ERR_RETRY) \
     X(202, TOO_MANY_SIMULTANEOUS_QUERIES,               503, ERR_RETRY) \
     X(203, NO_FREE_CONNECTION,                          500, ERR_RETRY) \
+    X(206, ALIAS_REQUIRED,                              500, ERR_REJECT) \
     X(209, SOCKET_TIMEOUT,                              503, ERR_RETRY) \
     X(210, NETWORK_ERROR,                               500, ERR_RETRY) \
     X(215, NOT_AN_AGGREGATE,                            500, ERR_REJECT) \
@@ -152,6 +154,7 @@
     X(472, READONLY_SETTING,                            500, ERR_REJECT) \
     X(473, DEADLOCK_AVOIDED,                            500, ERR_RETRY) \
     X(474, INVALID_TEMPLATE_FORMAT,                     500, ERR_REJECT) \
+    X(475, INVALID_WITH_FILL_EXPRESSION,                500, ERR_REJECT) \
     X(477, INVALID_USAGE_OF_INPUT,                      500, ERR_REJECT) \
     X(481, PATH_ACCESS_DENIED,                          500, ERR_REJECT) \
     X(497, ACCESS_DENIED,                               500, ERR_REJECT) \

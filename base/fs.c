@@ -42,6 +42,15 @@ bool fs_exists(struct fs *fs, const char *path)
     return fs_get_stat(fs, path, &stat, &err);
 }
 
+bool fs_remove(struct fs *fs, const char *path, struct err *err)
+{
+    struct err why;
+    if (fs_unlink(fs, path, &why) || why.code == ERR_FILE_DOESNT_EXIST)
+        return true;
+    *err = why;
+    return false;
+}
+
 bool path_join(char out[PATH_BYTES], const char *dir, const char *prefix, const char *name, struct err *err)
 {
     size_t len = strlen(dir);
@@ -87,7 +96,7 @@ static bool write_and_sync(struct fs *fs, const char *path, struct str bytes, st
 {
     struct fs_file *file = NULL;
     struct err ignored;
-    if (fs_exists(fs, path) && !fs_unlink(fs, path, err)) /* what a crash left behind */
+    if (!fs_remove(fs, path, err)) /* what a crash left behind */
         return false;
     if (!fs_create(fs, path, &file, err))
         return false;

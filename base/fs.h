@@ -90,7 +90,10 @@ must_use bool fs_finish(struct fs *fs, struct fs_file **file, bool ok, struct er
 /* Closes a file that was only read, or whose work has failed already: there is nothing to report. */
 void fs_discard(struct fs *fs, struct fs_file **file);
 
+/* False also where the disk does not answer: not for a decision that could lose something. */
 bool fs_exists(struct fs *fs, const char *path);
+/* Unlinks it; none there is fine. */
+must_use bool fs_remove(struct fs *fs, const char *path, struct err *err);
 /* "DIR/PREFIXNAME" into out; false (with err) when longer than PATH_BYTES. */
 must_use bool path_join(char out[PATH_BYTES], const char *dir, const char *prefix, const char *name, struct err *err);
 /* Whole file to the end of out, which is as it was on failure. TOO_MANY_BYTES above limit. */

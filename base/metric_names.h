@@ -23,6 +23,7 @@
     X(HTTP_CONNECTIONS_LIMIT, "sluice_http_connections_limit", gauge, "", "Connections that may be open at once.") \
     X(HTTP_CONNECTIONS_ACCEPTED, "sluice_http_connections_accepted_total", counter, "", "Connections accepted.") \
     X(HTTP_THROTTLED, "sluice_http_throttled_total", counter, "reason", "Requests answered 429, 503 or 507, by what was exhausted.") \
+    X(AUTH_FAILURES, "sluice_auth_failures_total", counter, "reason", "Requests without a right to enter: wrong credentials, or too many of those lately (budget).") \
     X(HTTP_TIMEOUTS, "sluice_http_timeouts_total", counter, "phase", "Requests given up while reading, waiting for the acknowledgement or writing.") \
     X(INSERTS, "sluice_inserts_total", counter, "protocol,ack", "Inserts acknowledged, by level.") \
     X(INSERTS_WRITTEN, "sluice_inserts_written_total", counter, "", "Accepted inserts whose rows the sink confirmed.") \
@@ -39,6 +40,7 @@
     X(FIELDS_SKIPPED, "sluice_fields_skipped_total", counter, "table", "Values dropped because the table has no such column (input_format_skip_unknown_fields).") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
     X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \
+    X(BUFFERS_LIMIT, "sluice_buffers_limit", gauge, "", "Shapes that may hold inserts at once.") \
     X(BUFFER_BYTES, "sluice_buffer_bytes", gauge, "table", "Bytes waiting in buffers.") \
     X(BUFFER_INSERTS, "sluice_buffer_inserts", gauge, "table", "Inserts waiting in buffers.") \
     X(BUFFER_OLDEST_AGE, "sluice_buffer_oldest_row_age_seconds", gauge, "table", "Age of the oldest row that the sink has not confirmed.") \
@@ -49,6 +51,8 @@
     X(FLUSH_INSERTS, "sluice_flush_inserts", histogram, "sink", "Inserts that shared a batch.") \
     X(FLUSH_DURATION, "sluice_flush_duration_seconds", histogram, "sink", "From sealing a batch to its verdict.") \
     X(FLUSH_FAILURES, "sluice_flush_failures_total", counter, "sink,outcome", "Attempts that failed: to be retried, rejected, or unknown.") \
+    X(SINK_UP, "sluice_sink_up", gauge, "sink", "Whether the last attempt, or probe, of a sink succeeded.") \
+    X(SINK_LAST_SUCCESS, "sluice_sink_last_success_timestamp_seconds", gauge, "sink", "Time of the last batch that the sink confirmed.") \
     X(SPOOL_BYTES, "sluice_spool_bytes", gauge, "", "Bytes of spool segments on disk.") \
     X(SPOOL_LIMIT, "sluice_spool_limit_bytes", gauge, "", "Bytes that the spool may use.") \
     X(SPOOL_SYNC_DURATION, "sluice_spool_sync_duration_seconds", histogram, "", "Time of one group commit of the spool.") \
@@ -60,6 +64,7 @@
     X(DEAD_LETTERS, "sluice_dead_letters", gauge, "reason", "Letters kept, by what was the matter.") \
     X(DEAD_LETTER_BYTES, "sluice_dead_letter_bytes", gauge, "", "Bytes used by dead letters.") \
     X(DEAD_LETTER_LIMIT, "sluice_dead_letter_limit_bytes", gauge, "", "Bytes that dead letters may use.") \
+    X(DEAD_LETTER_OLDEST_AGE, "sluice_dead_letter_oldest_age_seconds", gauge, "", "Age of the oldest letter.") \
     X(DEAD_LETTERS_ADDED, "sluice_dead_letters_added_total", counter, "reason", "Letters written.") \
     X(DEAD_LETTERS_DISCARDED, "sluice_dead_letters_discarded_total", counter, "reason", "Letters given up by a cap.") \
     X(INSERTS_LOST, "sluice_inserts_lost_total", counter, "reason", "Acknowledged inserts that could be neither stored nor kept as a dead letter. Has to stay 0.") \
@@ -86,6 +91,7 @@
     X(QUERY_DURATION, "sluice_query_duration_seconds", histogram, "", "Time of one SELECT.") \
     X(WORKER_BUSY, "sluice_worker_busy_seconds_total", counter, "worker", "Time threads of a kind spent working; divide by their number for utilisation.") \
     X(WORKER_THREADS, "sluice_worker_threads", gauge, "worker", "Threads of a kind.") \
+    X(CLOCK_JUMPS, "sluice_clock_jumps_total", counter, "", "Times the wall clock moved by more than a second against the monotonic clock.") \
     X(METRICS_SERIES, "sluice_metrics_series", gauge, "", "Series on this page.") \
     X(METRICS_OVERFLOW, "sluice_metrics_label_overflow_total", counter, "label", "Observations counted under other because a label had too many values.")
 /* clang-format on */

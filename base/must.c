@@ -50,9 +50,11 @@ char *mem_strdup(const char *text)
     return memcpy(mem_alloc(bytes), text, bytes);
 }
 
-void mem_keep_freed(void)
+void mem_keep_freed(uint64_t budget)
 {
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
-    mallopt(M_TOP_PAD, 1 << 20);
+    enum { KEEP_SHARE = 16, KEEP_MAX = 64 << 20, TOP_PAD = 1 << 20 };
+    int keep = (int)MIN(budget / KEEP_SHARE, (uint64_t)KEEP_MAX);
+    mallopt(M_MMAP_THRESHOLD, keep / 2);
+    mallopt(M_TRIM_THRESHOLD, keep);
+    mallopt(M_TOP_PAD, TOP_PAD);
 }

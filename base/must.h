@@ -5,6 +5,7 @@
 #ifndef SLUICE_BASE_MUST_H
 #define SLUICE_BASE_MUST_H
 #include <stddef.h>
+#include <stdint.h>
 
 #define must_use __attribute__((warn_unused_result))
 #define ARRAY_COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -29,7 +30,8 @@ void *mem_realloc(void *old, size_t bytes) __attribute__((returns_nonnull));
 char *mem_strdup(const char *text) __attribute__((returns_nonnull));
 /* For a process that takes and returns megabytes many times a second: freed memory stays with it, instead of coming
  * back from the kernel as zeroed pages. A flush of 10,000 rows took about a thousand page faults without this. Once, at
- * the start. */
-void mem_keep_freed(void);
+ * the start. budget: what the process may take in all; of a small one only small pieces stay, the others go back at
+ * once, and grow without a copy. */
+void mem_keep_freed(uint64_t budget);
 #define NEW(type) ((type *)mem_zalloc(sizeof(type)))
 #endif

@@ -140,7 +140,7 @@ static void measure_pieces(struct bench_table *f, const struct block *block, str
     bench_add_since(&m->hash, from);
     from = bench_now();
     struct parquet_writer *writer = parquet_writer_new(def->stored, &parquet, discard, &bytes);
-    bench_must(parquet_writer_add_last(writer, &sorted, &err) && parquet_writer_finish(writer, NULL, 0, &err), "encode",
+    bench_must(parquet_writer_add(writer, &sorted, &err) && parquet_writer_finish(writer, NULL, 0, &err), "encode",
                &err);
     parquet_writer_free(writer);
     bench_add_since(&m->encode, from);
@@ -362,7 +362,7 @@ int main(int argc, char **argv)
     log_configure(LOG_WARN, LOG_LOGFMT);
     bench_lines_load(&rows, options.rows);
     disk_init();
-    mem_keep_freed(); /* as the daemon does */
+    mem_keep_freed(UINT64_C(2) << 30); /* as the daemon does */
     for (uint64_t repetition = 0; repetition < options.repetitions; repetition++)
         for (size_t i = 0; i < options.sizes_count; i++)
             for (enum mode mode = 0; mode < MODES; mode++)

@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     struct err err = { 0 };
     uint64_t rows = 0;
     options_read(argc, argv);
-    mem_keep_freed(); /* as the daemon does */
+    mem_keep_freed(UINT64_C(2) << 30); /* as the daemon does */
     struct table_def *def = table_read();
     if (!row_format_find(str_of(options.format), &format, &err))
         fail("--format", err.text);

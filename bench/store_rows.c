@@ -166,7 +166,7 @@ int main(int argc, char **argv)
     (void)argc;
     read_options(argv + 1);
     log_configure(LOG_WARN, LOG_LOGFMT);
-    mem_keep_freed(); /* as the daemon does */
+    mem_keep_freed(UINT64_C(2) << 30); /* as the daemon does */
     bench_lines_load(&lines, options.rows);
     bench_scratch_dir(options.dir, dir);
     if (options.merge)

@@ -36,7 +36,6 @@ struct slot {
     bool alone; /* the pace expected no company */
     uint64_t order, due_ns, wait_ns;
     uint64_t cost; /* memory of its inserts */
-    size_t waiters;
     uint64_t first_ns, last_ns;
     int64_t first_wall_ns, last_wall_ns;
     ptrdiff_t heap_at;
@@ -444,7 +443,6 @@ static void add_insert(struct buffers *b, struct slot *slot, struct insert *inse
     slot->batch.bytes += insert->body_bytes;
     slot->cost += cost;
     slot->buffer->owner->cost += cost;
-    slot->waiters += insert->done != NULL;
     ledger_taken(b->ledger, insert); /* within the lock: before anybody settles it */
     b->open_cost += cost;
     if (size_class(slot->cost) != slot->size_class) {
@@ -714,11 +712,11 @@ void batch_finish(struct buffers *b, struct batch *batch, uint64_t now_ns, uint6
     drain_done(&b->drain, now_ns, slot->cost);
     settle_marks(b, slot);
     if (stored)
-        pace_flushed(&buffer->pace,
-                     &(struct pace_flush){ .cost_ns = cost_ns,
-                                           .inserts = batch->inserts_count,
-                                           .waiters = slot->waiters,
-                                           .spread_ns = slot->last_ns - MIN(slot->first_ns, slot->last_ns) });
+        pace_flushed(&buffer->pace, &(struct pace_flush){
+                                        .cost_ns = cost_ns,
+                                        .inserts = batch->inserts_count,
+                                        .open_ns = MIN(slot->wait_ns, slot->due_ns - MIN(slot->first_ns, slot->due_ns)),
+                                        .spread_ns = slot->last_ns - MIN(slot->first_ns, slot->last_ns) });
     if (--buffer->alive_count == 0) {
         list_push_back(&b->idle, &buffer->idle_link);
         if (++b->idle_count > MAX(b->limits.shapes_max, (uint64_t)IDLE_MIN)) {

@@ -224,8 +224,34 @@ static void claim_waiter(struct insert *insert)
         insert->answered = true;
 }
 
-/* kept: those that stay in the spool. */
-static void settle_with_letters(struct flusher *flusher, struct batch *batch, struct ranges *kept)
+/* A refusal is final once it is told: no start may bring the insert back from the spool. `settled`: is marked. */
+static void mark_refused(struct flusher *flusher, struct batch *batch, struct ranges *settled)
+{
+    struct err err = { 0 };
+    LIST_EACH (node, &batch->inserts) {
+        const struct insert *insert = LIST_ENTRY(node, const struct insert, link);
+        if (insert->outcome == INSERT_REJECTED && !insert_needs_letter(insert))
+            ranges_add(settled, insert->spool_sequence, insert->spool_sequence);
+    }
+    if (settled->count == 0)
+        return;
+    spool_done(flusher->options.spool, settled);
+    if (spool_sync(flusher->options.spool))
+        return;
+    LIST_EACH (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
+        if (!ranges_has(settled, insert->spool_sequence))
+            continue;
+        err = insert->err;
+        insert->outcome = INSERT_UNKNOWN;
+        err_set(&insert->err, ERR_UNKNOWN_STATUS_OF_INSERT,
+                "refused, but the spool, which has it, could not note that: after a restart it may be tried again: %s",
+                err.text);
+    }
+}
+
+/* settled: grows by those that stay in the spool. */
+static void settle_with_letters(struct flusher *flusher, struct batch *batch, struct ranges *settled)
 {
     struct insert *run[LETTERS_AT_ONCE];
     while (!list_empty(&batch->inserts)) {
@@ -243,18 +269,18 @@ static void settle_with_letters(struct flusher *flusher, struct batch *batch, st
         ledger_post(flusher->options.ledger, &entry);
         for (size_t i = 0; i < count; i++) {
             if (is_kept(run[i]))
-                ranges_add(kept, run[i]->spool_sequence, run[i]->spool_sequence);
+                ranges_add(settled, run[i]->spool_sequence, run[i]->spool_sequence);
             tell(flusher, run[i], batch);
         }
     }
 }
 
-static void mark_done(struct flusher *flusher, const struct batch *batch, const struct ranges *kept)
+static void mark_done(struct flusher *flusher, const struct batch *batch, const struct ranges *settled)
 {
     struct ranges done = { 0 };
     for (size_t i = 0; i < batch->spooled.count; i++)
         for (uint64_t n = batch->spooled.items[i].first; n <= batch->spooled.items[i].last; n++)
-            if (!ranges_has(kept, n))
+            if (!ranges_has(settled, n))
                 ranges_add(&done, n, n);
     CRASH_POINT("flush.settled");
     spool_done(flusher->options.spool, &done);
@@ -264,10 +290,16 @@ static void mark_done(struct flusher *flusher, const struct batch *batch, const 
 static void settle(struct flusher *flusher, struct batch *batch)
 {
     struct ledger_entry entry = { 0 };
+    struct ranges settled = { 0 };
     LIST_EACH (node, &batch->inserts) {
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         must(insert->outcome != INSERT_PENDING);
         claim_waiter(insert);
+    }
+    if (batch->shape->spooled)
+        mark_refused(flusher, batch, &settled);
+    LIST_EACH (node, &batch->inserts) {
+        struct insert *insert = LIST_ENTRY(node, struct insert, link);
         if (!insert_needs_letter(insert))
             ledger_add_verdict(&entry, insert);
     }
@@ -277,11 +309,10 @@ static void settle(struct flusher *flusher, struct batch *batch)
         if (!insert_needs_letter(insert))
             tell(flusher, insert, batch);
     }
-    struct ranges kept = { 0 };
-    settle_with_letters(flusher, batch, &kept);
+    settle_with_letters(flusher, batch, &settled);
     if (batch->shape->spooled)
-        mark_done(flusher, batch, &kept);
-    ranges_fini(&kept);
+        mark_done(flusher, batch, &settled);
+    ranges_fini(&settled);
 }
 
 /* What the sink has decided already stays. */
@@ -343,6 +374,16 @@ static bool partly_written(const struct batch *batch)
     return false;
 }
 
+/* What is wrong with a batch is not wrong with the sink. */
+static void tell_sink(struct flusher *flusher, bool up)
+{
+    struct str sink = str_of(flusher->options.sink->name);
+    metric_series_set(metric_series1(METRIC_SINK_UP, sink), up);
+    if (up)
+        metric_series_set(metric_series1(METRIC_SINK_LAST_SUCCESS, sink),
+                          (double)(clock_wall_ns(flusher->options.clock) / (int64_t)NS_PER_S));
+}
+
 static void write_batch(struct flusher *flusher, struct batch *batch)
 {
     const struct flusher_options *o = &flusher->options;
@@ -353,6 +394,7 @@ static void write_batch(struct flusher *flusher, struct batch *batch)
     bool stored = (!batch->shape->spooled || spool_seal(o->spool, batch, &err)) && o->sink->write(o->sink, batch, &err);
     uint64_t ended_ns = clock_mono_ns(o->clock);
     enum err_verdict verdict = stored ? ERR_REJECT : err_verdict(err.code);
+    tell_sink(flusher, stored || verdict == ERR_REJECT);
     if (!stored && verdict == ERR_RETRY && batch->attempt < atomic_load(&flusher->attempts_max) &&
         !atomic_load(&flusher->last_try)) {
         retry_later(flusher, batch, ended_ns, &err);
@@ -391,7 +433,7 @@ static void spool_insert(struct spool *spool, struct insert *insert)
     }
     bool put = spool_put(spool, insert, false, &err);
     if (!put && err.code == ERR_MEMORY_LIMIT_EXCEEDED) { /* the writer is to catch up */
-        spool_sync(spool);
+        (void)spool_sync(spool);
         put = spool_put(spool, insert, false, &err);
     }
     if (!put)
@@ -410,5 +452,5 @@ void flusher_spool_rest(struct flusher *flusher)
         }
         batch_finish(o->buffers, batch, 0, 0, false);
     }
-    spool_sync(o->spool);
+    (void)spool_sync(o->spool); /* who waited is told that it is not known */
 }

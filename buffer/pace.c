@@ -7,9 +7,9 @@
  *   share  = clamp(max / gap - 1, 0, 1)                      0: nobody comes within max; 1: somebody surely does
  *   wait   = min + share * (clamp(wanted, min, max) - min)
  *
- * Senders that wait for their answer before they send again come all at once after a flush, and then nobody comes
- * however long the wait: such a rate promises company that is not there. Two measurements of the batches tell, and are
- * without effect where arrivals are independent:
+ * Where many come at once and then nobody however long the wait (bursts; senders that wait for their answer before they
+ * send again), the rate promises company that is not there. Two measurements of the batches tell, and are without
+ * effect where arrivals are independent:
  *
  *   wanted <= 2 * spread + gap       all who come have come: independent arrivals spread over wait - gap
  *   share  = 0 while seen < due / 4  the rate promised company, and it did not come
@@ -64,11 +64,9 @@ static void smooth(double *mean, double value, double over)
 
 static void note_company(struct pace *pace, const struct pace_flush *flush)
 {
-    if (flush->waiters < flush->inserts || pace->gap_ns <= 0.0) {
-        pace->spread_ns = -1;
+    if (pace->gap_ns <= 0.0)
         return;
-    }
-    double due = (double)pace->wait_ns / pace->gap_ns, seen = (double)(flush->inserts - 1);
+    double due = (double)flush->open_ns / pace->gap_ns, seen = (double)(flush->inserts - 1);
     if (pace->spread_ns < 0) {
         pace->spread_ns = (double)flush->spread_ns;
         pace->seen = pace->due = due;

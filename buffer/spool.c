@@ -633,7 +633,7 @@ static void give_up(struct spool *spool, struct commit *c, const struct err *why
     for (uint64_t n = c->first_sequence; n < spool->sequence_next; n++)
         segment_settle(segment_of(spool, n), n); /* the reader is to pass over them */
     ranges_join(&spool->marks, &c->marks);
-    spool->syncs_done = c->syncs_asked;
+    spool->syncs_done = spool->syncs_failed = c->syncs_asked;
     end_seals(c, false, why);
     spool->writer_awake = false; /* it pauses: the disk may need a moment */
     cond_broadcast(&spool->committed);
@@ -861,7 +861,7 @@ void spool_keep(struct spool *spool, uint64_t sequence)
     spool->options.wake_reader(spool->options.context);
 }
 
-void spool_sync(struct spool *spool)
+bool spool_sync(struct spool *spool)
 {
     mutex_lock(&spool->lock);
     uint64_t asked = ++spool->syncs_asked;
@@ -871,7 +871,9 @@ void spool_sync(struct spool *spool)
     mutex_lock(&spool->lock);
     while (spool->syncs_done < asked)
         cond_wait(&spool->committed, &spool->lock);
+    bool ok = spool->syncs_failed < asked;
     mutex_unlock(&spool->lock);
+    return ok;
 }
 
 void spool_get_stats(struct spool *spool, struct spool_stats *stats)
@@ -898,7 +900,7 @@ static char *below(const char *dir, const char *name)
     return strbuf_take(&path);
 }
 
-bool spool_open(const struct spool_options *options, struct spool **out, struct err *err)
+struct spool *spool_new(const struct spool_options *options)
 {
     struct spool *spool = NEW(struct spool);
     spool->options = *options;
@@ -914,10 +916,18 @@ bool spool_open(const struct spool_options *options, struct spool **out, struct 
     list_init(&spool->seals);
     list_init(&spool->batches);
     spool->sequence_next = spool->number_next = 1;
+    return spool;
+}
+
+bool spool_open(const struct spool_options *options, struct spool **out, struct err *err)
+{
+    struct spool *spool = spool_new(options);
     if (!spool_scan(spool, err)) {
         spool_close(spool);
         return false;
     }
+    while (spool->id == 0)
+        spool->id = rng_next(options->rng);
     *out = spool;
     return true;
 }

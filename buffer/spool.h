@@ -48,6 +48,11 @@ struct spool_options {
 
 /* Finds what is there and what of it is not done. Damage is set aside, counted and logged, never a failure. */
 must_use bool spool_open(const struct spool_options *options, struct spool **spool, struct err *err);
+/* Looks at the heads of the segments and changes nothing; a daemon may be using them. report: of each file that a start
+ * could not use. Errors: those of listing the directory. */
+must_use bool spool_check(struct fs *fs, const char *data_dir,
+                          void (*report)(void *context, const char *path, const char *why), void *context,
+                          struct err *err);
 /* The segments go too, if everything in them is done. */
 void spool_close(struct spool *spool); /* NULL is fine */
 
@@ -69,8 +74,8 @@ must_use bool spool_seal(struct spool *spool, struct batch *batch, struct err *e
 void spool_done(struct spool *spool, const struct ranges *sequences);
 /* This one could be neither stored nor made a letter: it stays, and is tried again after a while. */
 void spool_keep(struct spool *spool, uint64_t sequence);
-/* Waits until all that was put or marked before is on disk, as far as it can be. */
-void spool_sync(struct spool *spool);
+/* Waits until all that was put or marked before is on disk. False: the disk failed, and not all of it is there yet. */
+bool spool_sync(struct spool *spool);
 
 /* The writer: all that is queued, in one commit. The reader: some of what waits on disk, if there is room. */
 uint64_t spool_step(struct spool *spool, uint64_t now_ns);
@@ -86,4 +91,23 @@ struct spool_stats {
     bool broken;               /* takes nothing until a restart */
 };
 void spool_get_stats(struct spool *spool, struct spool_stats *stats);
+
+/* ---- a spool that nobody uses, in spool_verify.c ---- */
+
+struct spool_verify_options {
+    struct fs *fs;
+    const char *data_dir;
+    bool quick; /* of segments only their heads */
+    /* damage: not what was written; else what the next start removes or passes over */
+    void (*found)(void *context, bool damage, const char *path, const char *why);
+    void *context;
+};
+struct spool_verify_totals {
+    uint64_t bytes;
+    uint64_t undone; /* inserts that the spool knows no end of; parts may name them. Not with quick */
+};
+/* Every record against its checksum, and batches against the inserts that they name. Changes nothing. False: it could
+ * not be looked at. */
+must_use bool spool_verify(const struct spool_verify_options *options, struct spool_verify_totals *totals,
+                           struct err *err);
 #endif

@@ -35,20 +35,21 @@ struct kept_batch {
 
 struct spool {
     struct spool_options options;
+    const struct spool_verify_options *verify; /* not NULL: what the scan finds is told to it, and nothing changes */
     char *data_dir, *dir, *damaged_dir;
     uint64_t id;
     struct buffers *buffers;
 
-    struct mutex lock;     /* LOCK_SPOOL; guards what follows */
-    struct cond committed; /* a commit is over */
-    struct list segments;  /* in the order of their numbers; the writer's is the last */
-    struct list queue;     /* inserts for which the buffers have reserved room */
-    struct list spills;    /* inserts for which they have none */
-    uint64_t spills_bytes; /* memory of these */
-    struct list seals;     /* struct seal */
-    struct ranges marks;   /* to be written as done */
-    uint64_t syncs_asked, syncs_done;
-    bool writer_awake; /* it will look at the queue before it rests */
+    struct mutex lock;                              /* LOCK_SPOOL; guards what follows */
+    struct cond committed;                          /* a commit is over */
+    struct list segments;                           /* in the order of their numbers; the writer's is the last */
+    struct list queue;                              /* inserts for which the buffers have reserved room */
+    struct list spills;                             /* inserts for which they have none */
+    uint64_t spills_bytes;                          /* memory of these */
+    struct list seals;                              /* struct seal */
+    struct ranges marks;                            /* to be written as done */
+    uint64_t syncs_asked, syncs_done, syncs_failed; /* failed: all that was asked for up to here */
+    bool writer_awake;                              /* it will look at the queue before it rests */
     bool broken;
     struct segment *reading;  /* the reader looks at it: it stays */
     struct ranges kept;       /* could be neither stored nor made letters */
@@ -87,6 +88,8 @@ void segment_unsettle(struct segment *segment, uint64_t sequence);
 struct segment *segment_of(struct spool *spool, uint64_t sequence);
 /* False for the name of any other file. */
 must_use bool segment_name_parse(struct str name, uint64_t *spool, uint64_t *number);
+
+struct spool *spool_new(const struct spool_options *options);
 
 /* spool_recover.c */
 must_use bool spool_scan(struct spool *spool, struct err *err);

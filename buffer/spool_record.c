@@ -2,6 +2,7 @@
 #include "buffer/spool_record.h"
 
 #include "base/hash.h"
+#include "base/little_endian.h"
 #include "base/varint.h"
 #include "buffer/insert.h"
 
@@ -9,30 +10,16 @@ enum { VERSION = 1, TOKEN_GIVEN = 1, ALIGN = 8, READ_BYTES = 1 << 20 };
 static const char file_magic[8] = { 'S', 'L', 'U', 'I', 'C', 'E', 'S', 'P' };
 static const char record_magic[4] = { 'S', 'R', 'E', 'C' };
 
-static void put(char *out, uint64_t value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        out[i] = (char)(value >> (8 * i));
-}
-
-static uint64_t get(const char *in, size_t bytes)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < bytes; i++)
-        value |= (uint64_t)(unsigned char)in[i] << (8 * i);
-    return value;
-}
-
 /* ---- writing ---- */
 
 void spool_file_head(struct strbuf *out, uint64_t spool, uint64_t first_sequence)
 {
     char bytes[SPOOL_FILE_HEAD_BYTES] = { 0 };
     memcpy(bytes, file_magic, sizeof file_magic);
-    put(bytes + 8, VERSION, 4);
-    put(bytes + 16, spool, 8);
-    put(bytes + 24, first_sequence, 8);
-    put(bytes + 36, crc32c(0, str_make(bytes, 36)), 4);
+    le_store(bytes + 8, VERSION, 4);
+    le_store(bytes + 16, spool, 8);
+    le_store(bytes + 24, first_sequence, 8);
+    le_store(bytes + 36, crc32c(0, str_make(bytes, 36)), 4);
     strbuf_add_bytes(out, bytes, sizeof bytes);
 }
 
@@ -48,12 +35,12 @@ uint32_t spool_record_start(struct strbuf *out, uint64_t spool, const struct spo
     size_t payload_bytes = record->payload.len + more_bytes;
     must(payload_bytes <= SPOOL_PAYLOAD_MAX);
     memcpy(head, record_magic, sizeof record_magic);
-    put(head + 4, payload_bytes, 4);
-    put(head + 8, record->sequence, 8);
-    put(head + 16, record->commit, 4);
-    put(head + 20, record->kind, 4);
-    put(head + 24, spool, 4);
-    put(head + 28, crc32c(0, str_make(head, 28)), 4);
+    le_store(head + 4, payload_bytes, 4);
+    le_store(head + 8, record->sequence, 8);
+    le_store(head + 16, record->commit, 4);
+    le_store(head + 20, record->kind, 4);
+    le_store(head + 24, spool, 4);
+    le_store(head + 28, crc32c(0, str_make(head, 28)), 4);
     strbuf_add_bytes(out, head, sizeof head);
     strbuf_add(out, record->payload);
     return crc32c(crc32c(0, str_make(head, sizeof head)), record->payload);
@@ -62,8 +49,8 @@ uint32_t spool_record_start(struct strbuf *out, uint64_t spool, const struct spo
 void spool_record_finish(struct strbuf *out, uint32_t crc, size_t payload_bytes)
 {
     char tail[SPOOL_RECORD_TAIL_BYTES + ALIGN] = { 0 };
-    put(tail, crc, 4);
-    put(tail + 4, payload_bytes, 4);
+    le_store(tail, crc, 4);
+    le_store(tail + 4, payload_bytes, 4);
     strbuf_add_bytes(out, tail, (size_t)spool_record_bytes(payload_bytes) - SPOOL_RECORD_HEAD_BYTES - payload_bytes);
 }
 
@@ -87,10 +74,10 @@ void spool_insert_print(struct strbuf *out, const struct insert *insert)
 bool spool_file_head_parse(struct str bytes, uint64_t *spool, uint64_t *first_sequence)
 {
     if (bytes.len < SPOOL_FILE_HEAD_BYTES || memcmp(bytes.data, file_magic, sizeof file_magic) != 0 ||
-        get(bytes.data + 8, 4) != VERSION || get(bytes.data + 36, 4) != crc32c(0, str_sub(bytes, 0, 36)))
+        le_load(bytes.data + 8, 4) != VERSION || le_load(bytes.data + 36, 4) != crc32c(0, str_sub(bytes, 0, 36)))
         return false;
-    *spool = get(bytes.data + 16, 8);
-    *first_sequence = get(bytes.data + 24, 8);
+    *spool = le_load(bytes.data + 16, 8);
+    *first_sequence = le_load(bytes.data + 24, 8);
     return true;
 }
 
@@ -150,9 +137,9 @@ static bool look(struct spool_reader *reader, uint64_t offset, uint64_t bytes, s
 static bool head_is_sound(const struct spool_reader *reader, struct str head)
 {
     return head.len == SPOOL_RECORD_HEAD_BYTES && memcmp(head.data, record_magic, sizeof record_magic) == 0 &&
-           get(head.data + 28, 4) == crc32c(0, str_sub(head, 0, 28)) &&
-           get(head.data + 24, 4) == (reader->spool & UINT32_MAX) && get(head.data + 20, 4) >= SPOOL_INSERT &&
-           get(head.data + 20, 4) <= SPOOL_END && get(head.data + 4, 4) <= SPOOL_PAYLOAD_MAX;
+           le_load(head.data + 28, 4) == crc32c(0, str_sub(head, 0, 28)) &&
+           le_load(head.data + 24, 4) == (reader->spool & UINT32_MAX) && le_load(head.data + 20, 4) >= SPOOL_INSERT &&
+           le_load(head.data + 20, 4) <= SPOOL_END && le_load(head.data + 4, 4) <= SPOOL_PAYLOAD_MAX;
 }
 
 /* *sound: is there a record at offset? */
@@ -165,21 +152,21 @@ static bool look_at_record(struct spool_reader *reader, uint64_t offset, struct 
         return false;
     if (!head_is_sound(reader, head))
         return true;
-    size_t payload = (size_t)get(head.data + 4, 4), checked = SPOOL_RECORD_HEAD_BYTES + payload;
+    size_t payload = (size_t)le_load(head.data + 4, 4), checked = SPOOL_RECORD_HEAD_BYTES + payload;
     uint64_t bytes = spool_record_bytes(payload);
     if (bytes > reader->size - offset)
         return true;
     if (!look(reader, offset, bytes, &whole, err))
         return false;
-    if (whole.len < bytes || get(whole.data + checked, 4) != crc32c(0, str_sub(whole, 0, checked)) ||
-        get(whole.data + checked + 4, 4) != payload)
+    if (whole.len < bytes || le_load(whole.data + checked, 4) != crc32c(0, str_sub(whole, 0, checked)) ||
+        le_load(whole.data + checked + 4, 4) != payload)
         return true;
     for (size_t i = checked + SPOOL_RECORD_TAIL_BYTES; i < bytes; i++)
         if (whole.data[i] != 0)
             return true;
-    *record = (struct spool_record){ .kind = (enum spool_kind)get(whole.data + 20, 4),
-                                     .commit = (uint32_t)get(whole.data + 16, 4),
-                                     .sequence = get(whole.data + 8, 8),
+    *record = (struct spool_record){ .kind = (enum spool_kind)le_load(whole.data + 20, 4),
+                                     .commit = (uint32_t)le_load(whole.data + 16, 4),
+                                     .sequence = le_load(whole.data + 8, 8),
                                      .payload = str_sub(whole, SPOOL_RECORD_HEAD_BYTES, payload),
                                      .offset = offset,
                                      .bytes = bytes };

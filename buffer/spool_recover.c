@@ -41,6 +41,12 @@ struct scan {
     bool first_known, ended;
 };
 
+/* To whoever only looks; the daemon logs what it does about it. */
+static void tell(const struct spool *spool, bool damage, const char *path, const char *why)
+{
+    spool->verify->found(spool->verify->context, damage, path, why);
+}
+
 static bool file_read(void *context, uint64_t offset, void *out, size_t bytes, size_t *got, struct err *err)
 {
     struct scan *scan = context;
@@ -109,8 +115,41 @@ static void meet_sequence(struct scan *scan, const struct spool_record *record)
         segment->count = record->sequence - segment->first;
 }
 
+/* Its checksum holds, so whoever wrote it was wrong. */
+static const char *payload_fault(const struct spool_record *record)
+{
+    struct spool_insert insert;
+    struct shape *shape = NULL;
+    struct ranges sequences = { 0 };
+    struct str id;
+    struct err err;
+    const char *why = NULL;
+    switch (record->kind) {
+    case SPOOL_INSERT:
+        if (!spool_insert_parse(record->payload, &insert) || !shape_parse(insert.shape, &shape, &err))
+            why = "an insert that cannot be understood";
+        break;
+    case SPOOL_BATCH:
+        if (!spool_batch_parse(record->payload, &id, &sequences))
+            why = "a batch that cannot be understood";
+        break;
+    case SPOOL_DONE:
+        if (!ranges_parse(record->payload, &sequences))
+            why = "a mark that cannot be understood";
+        break;
+    case SPOOL_END:
+        break;
+    }
+    shape_unref(shape);
+    ranges_fini(&sequences);
+    return why;
+}
+
 static void take_record(struct scan *scan, const struct spool_record *record)
 {
+    const char *fault = scan->spool->verify == NULL ? NULL : payload_fault(record);
+    if (fault != NULL)
+        tell(scan->spool, true, scan->path, fault);
     meet_sequence(scan, record);
     scan->commit = record->commit;
     switch (record->kind) {
@@ -172,6 +211,16 @@ static void set_aside(struct scan *scan, const struct hole *hole)
               name, copied || before ? "" : " not_copied=", copied || before ? "" : err.text);
 }
 
+static void tell_hole(const struct scan *scan, const struct hole *hole, bool torn)
+{
+    char why[128];
+    snprintf(why, sizeof why,
+             torn ? "a commit that was not finished: %llu bytes at %llu"
+                  : "%llu bytes at %llu hold no record; inserts that were there: %llu",
+             (unsigned long long)hole->bytes, (unsigned long long)hole->offset, (unsigned long long)hole->missing);
+    tell(scan->spool, !torn, scan->path, why);
+}
+
 /* missing: what was in damaged ranges of all segments; those of a torn end count as done, nobody was told of them. */
 static void judge_holes(struct scan *scan, struct ranges *missing)
 {
@@ -179,7 +228,9 @@ static void judge_holes(struct scan *scan, struct ranges *missing)
         const struct hole *hole = &scan->holes[i];
         bool torn = !scan->ended && (hole->commit == 0 || hole->commit == scan->commit);
         struct ranges *to = torn ? &scan->spool->done : missing;
-        if (torn)
+        if (scan->spool->verify != NULL)
+            tell_hole(scan, hole, torn);
+        else if (torn)
             log_warn("spool: the torn end of %s is cut off: offset=%llu bytes=%llu", scan->path,
                      (unsigned long long)hole->offset, (unsigned long long)hole->bytes);
         else
@@ -199,6 +250,15 @@ static bool is_in_place(const struct scan *scan, const struct spool_record *reco
                                   record->sequence - segment->first <= segment->bytes / SPOOL_RECORD_HEAD_BYTES);
 }
 
+static void note_unreadable(struct scan *scan, const struct err *err)
+{
+    scan->segment->unreadable = true;
+    if (scan->spool->verify != NULL)
+        tell(scan->spool, true, scan->path, err->text);
+    else
+        log_error("spool: a segment cannot be read: file=%s code=%d %s", scan->path, (int)err->code, err->text);
+}
+
 static void scan_records(struct scan *scan)
 {
     struct spool_reader reader = { .read = file_read,
@@ -216,11 +276,8 @@ static void scan_records(struct scan *scan)
             note_hole(scan, record.offset, record.bytes);
     }
     spool_reader_fini(&reader);
-    if (found == SPOOL_READ_ERROR) {
-        log_error("spool: a segment cannot be read to its end: file=%s code=%d %s", scan->path, (int)err.code,
-                  err.text);
-        scan->segment->unreadable = true;
-    }
+    if (found == SPOOL_READ_ERROR)
+        note_unreadable(scan, &err);
 }
 
 static void scan_head(struct scan *scan)
@@ -246,13 +303,13 @@ static void scan_segment(struct spool *spool, uint64_t number, struct ranges *mi
     segment_path(spool, scan.segment, "", scan.path);
     if (fs_open(fs, scan.path, &scan.file, &err) && fs_size(fs, scan.file, &scan.segment->bytes, &err)) {
         scan_head(&scan);
-        scan_records(&scan);
+        if (spool->verify == NULL || !spool->verify->quick)
+            scan_records(&scan);
         if (!scan.first_known && scan.holes_count > 0)
             scan.ended = true;
         judge_holes(&scan, missing);
     } else {
-        log_error("spool: a segment cannot be opened: code=%d %s", (int)err.code, err.text);
-        scan.segment->unreadable = true;
+        note_unreadable(&scan, &err);
     }
     fs_discard(fs, &scan.file);
     free(scan.holes);
@@ -266,12 +323,26 @@ static void scan_segment(struct spool *spool, uint64_t number, struct ranges *mi
 }
 
 /* Left by a crash while a segment was made. */
-static void remove_temporary(struct spool *spool, const char *name)
+static void meet_temporary(struct spool *spool, const char *name)
 {
     char path[PATH_BYTES];
     struct err err;
-    if (path_join(path, spool->dir, "", name, &err) && fs_unlink(spool->options.fs, path, &err))
+    if (!path_join(path, spool->dir, "", name, &err))
+        return;
+    if (spool->verify != NULL)
+        tell(spool, false, path, "temporary, goes at the next start");
+    else if (fs_unlink(spool->options.fs, path, &err))
         CRASH_POINT("spool.cleaned");
+}
+
+static void meet_stranger(struct spool *spool, const char *name)
+{
+    char path[PATH_BYTES];
+    struct err err;
+    if (spool->verify == NULL)
+        log_error("spool: a file that is not this spool's is left alone: %s/%s", spool->dir, name);
+    else if (path_join(path, spool->dir, "", name, &err))
+        tell(spool, false, path, "not this spool's");
 }
 
 static void scan_names(struct spool *spool, const struct fs_names *names, struct ranges *missing)
@@ -279,12 +350,12 @@ static void scan_names(struct spool *spool, const struct fs_names *names, struct
     uint64_t id, number;
     for (size_t i = 0; i < names->count; i++) {
         if (str_starts(str_of(names->names[i]), STR("_tmp_")))
-            remove_temporary(spool, names->names[i]);
+            meet_temporary(spool, names->names[i]);
         else if (segment_name_parse(str_of(names->names[i]), &id, &number) && (spool->id == 0 || id == spool->id)) {
             spool->id = id;
             scan_segment(spool, number, missing);
         } else if (!str_is(str_of(names->names[i]), "reserve")) {
-            log_error("spool: a file that is not this spool's is left alone: %s/%s", spool->dir, names->names[i]);
+            meet_stranger(spool, names->names[i]);
         }
     }
 }
@@ -301,8 +372,6 @@ bool spool_scan(struct spool *spool, struct err *err)
         *err = none;
         return err_wrap(err, "recover the spool");
     }
-    while (spool->id == 0)
-        spool->id = rng_next(spool->options.rng);
     if (spool->done.count > 0)
         spool->sequence_next = MAX(spool->sequence_next, spool->done.items[spool->done.count - 1].last + 1);
     for (size_t i = 0; i < missing.count; i++)
@@ -312,6 +381,44 @@ bool spool_scan(struct spool *spool, struct err *err)
                 ranges_add(&spool->done, n, n);
             }
     ranges_fini(&missing);
+    return true;
+}
+
+/* ---- the look without a start ---- */
+
+static bool check_head(struct fs *fs, const char *path, struct err *err)
+{
+    struct fs_file *file = NULL;
+    char head[SPOOL_FILE_HEAD_BYTES];
+    size_t got = 0;
+    uint64_t id, first;
+    bool ok = fs_open(fs, path, &file, err) && fs_read_at(fs, file, 0, head, sizeof head, &got, err) &&
+              (spool_file_head_parse(str_make(head, got), &id, &first) ||
+               err_set(err, ERR_CORRUPTED_DATA, "this is no head of a segment"));
+    fs_discard(fs, &file);
+    return ok;
+}
+
+bool spool_check(struct fs *fs, const char *data_dir, void (*report)(void *context, const char *path, const char *why),
+                 void *context, struct err *err)
+{
+    char dir[PATH_BYTES], path[PATH_BYTES];
+    struct fs_names names = { 0 };
+    struct err why = { 0 };
+    uint64_t id, number;
+    if (!path_join(dir, data_dir, "", "spool", err))
+        return false;
+    if (!fs_list(fs, dir, &names, err))
+        return err->code == ERR_FILE_DOESNT_EXIST;
+    for (size_t i = 0; i < names.count; i++) {
+        struct str name = str_of(names.names[i]);
+        if (!segment_name_parse(name, &id, &number) || !path_join(path, dir, "", names.names[i], &why))
+            continue;
+        why.code = ERR_OK;
+        if (!check_head(fs, path, &why) && why.code != ERR_FILE_DOESNT_EXIST) /* it was done meanwhile */
+            report(context, path, why.text);
+    }
+    fs_names_fini(&names);
     return true;
 }
 

@@ -16,15 +16,17 @@
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct cli {
-    const char *url;             /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
-    const char *admin_url;       /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
-    const char *user, *password; /* --user, SLUICE_USER; SLUICE_PASSWORD */
-    const char *ca_file;         /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
-    const char *database;        /* --database */
-    const char *editor;          /* EDITOR; default vi */
-    const char *temp_dir;        /* TMPDIR; default /tmp */
-    bool json;                   /* -o json */
-    int argc;                    /* what is left: the verb's own arguments, without the verb */
+    const char *url;                  /* --url, SLUICE_URL; default http://127.0.0.1:8124; or unix:PATH */
+    const char *admin_url;            /* --admin-url, SLUICE_ADMIN_URL; default http://127.0.0.1:8125 */
+    const char *user, *password;      /* --user, SLUICE_USER; SLUICE_PASSWORD */
+    const char *ca_file;              /* SSL_CERT_FILE: whom to trust with https; NULL: whom the system does */
+    const char *cert_file, *key_file; /* SLUICE_TLS_CERT, SLUICE_TLS_KEY: who we are with https; NULL: nobody */
+    const char *database;             /* --database */
+    const char *editor;               /* EDITOR; default vi */
+    const char *temp_dir;             /* TMPDIR; default /tmp */
+    const char *state_home, *home;    /* XDG_STATE_HOME, HOME, or NULL */
+    bool json;                        /* -o json */
+    int argc;                         /* what is left: the verb's own arguments, without the verb */
     char **argv;
 };
 
@@ -55,8 +57,10 @@ struct reply {
     struct strbuf body;
     char error[256];
     char ack[16], batch[64], query_id[64], exception_code[16];
-    uint64_t written_rows;
+    char format[64]; /* of the rows in body; empty where the statement has no result */
+    uint64_t read_rows, written_rows, result_rows;
     bool duplicate;
+    bool stopped; /* goes_on() said so; status is 0 */
 };
 enum body_source { BODY_NONE, BODY_BYTES, BODY_FILE };
 struct call {
@@ -66,8 +70,10 @@ struct call {
     const char *method;     /* NULL: POST with a body, GET without */
     enum body_source source;
     struct str bytes;
-    void *file;     /* FILE * read to its end */
-    long timeout_s; /* 0: 300 */
+    void *file;                     /* FILE * read to its end */
+    long timeout_s;                 /* 0: 300 */
+    bool (*goes_on)(void *context); /* asked at least once a second; NULL: until the answer is there */
+    void *context;
 };
 void cli_call(struct cli *cli, const struct call *call, struct reply *reply);
 void reply_fini(struct reply *reply);
@@ -113,6 +119,7 @@ int verb_restore(struct cli *cli);
 int verb_top(struct cli *cli);
 int verb_reload(struct cli *cli);
 int verb_drain(struct cli *cli);
+int verb_config_show(struct cli *cli);
 int verb_user_hash(struct cli *cli);
 int verb_completion(struct cli *cli);
 int verb_verify(struct cli *cli);

@@ -50,16 +50,22 @@ static void copy_value(char *out, size_t bytes, struct str value)
     snprintf(out, bytes, STR_FMT, STR_ARG(value));
 }
 
-/* "written_rows":"12" of X-ClickHouse-Summary. */
+/* "written_rows":"12" of X-ClickHouse-Summary; 0 where it is not there. */
+static uint64_t summary_number(struct str json, struct str key)
+{
+    uint64_t number = 0;
+    ptrdiff_t at = str_find(json, key);
+    struct str rest = at < 0 ? STR_EMPTY : str_from(json, (size_t)at + key.len), digits;
+    if (str_cut(&rest, '"', &digits))
+        (void)str_to_u64(digits, &number); /* stays 0 when it is none */
+    return number;
+}
+
 static void take_summary(struct reply *reply, struct str json)
 {
-    struct str key = STR("\"written_rows\":\"");
-    ptrdiff_t at = str_find(json, key);
-    if (at < 0)
-        return;
-    struct str rest = str_from(json, (size_t)at + key.len), digits;
-    if (str_cut(&rest, '"', &digits))
-        (void)str_to_u64(digits, &reply->written_rows); /* stays 0 when it is none */
+    reply->read_rows = summary_number(json, STR("\"read_rows\":\""));
+    reply->written_rows = summary_number(json, STR("\"written_rows\":\""));
+    reply->result_rows = summary_number(json, STR("\"result_rows\":\""));
 }
 
 static size_t take_header(char *data, size_t size, size_t count, void *context)
@@ -77,6 +83,8 @@ static size_t take_header(char *data, size_t size, size_t count, void *context)
         copy_value(reply->query_id, sizeof(reply->query_id), value);
     else if (str_eq_nocase(name, STR("X-ClickHouse-Exception-Code")))
         copy_value(reply->exception_code, sizeof(reply->exception_code), value);
+    else if (str_eq_nocase(name, STR("X-ClickHouse-Format")))
+        copy_value(reply->format, sizeof(reply->format), value);
     else if (str_eq_nocase(name, STR("X-Sluice-Duplicate")))
         reply->duplicate = str_is(value, "1");
     else if (str_eq_nocase(name, STR("X-ClickHouse-Summary")))
@@ -169,6 +177,13 @@ static void set_url(CURL *curl, const struct call *call)
     strbuf_fini(&url);
 }
 
+static int ask_whether_it_goes_on(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+    const struct call *call = context;
+    (void)a, (void)b, (void)c, (void)d;
+    return call->goes_on(call->context) ? 0 : 1;
+}
+
 void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
 {
     *reply = (struct reply){ 0 };
@@ -183,6 +198,10 @@ void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     if (cli->ca_file != NULL)
         curl_easy_setopt(curl, CURLOPT_CAINFO, cli->ca_file);
+    if (cli->cert_file != NULL)
+        curl_easy_setopt(curl, CURLOPT_SSLCERT, cli->cert_file);
+    if (cli->key_file != NULL)
+        curl_easy_setopt(curl, CURLOPT_SSLKEY, cli->key_file);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 5L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, call->timeout_s != 0 ? call->timeout_s : 300L);
@@ -190,12 +209,18 @@ void cli_call(struct cli *cli, const struct call *call, struct reply *reply)
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, reply);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_header);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, reply);
+    if (call->goes_on != NULL) {
+        curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+        curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, ask_whether_it_goes_on);
+        curl_easy_setopt(curl, CURLOPT_XFERINFODATA, call);
+    }
     set_body(curl, call);
     CURLcode code = curl_easy_perform(curl);
     if (code == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
     else
         explain(curl, call, code, reply);
+    reply->stopped = code == CURLE_ABORTED_BY_CALLBACK;
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
 }

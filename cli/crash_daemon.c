@@ -54,7 +54,7 @@ bool crash_daemon_start(struct crash_daemon *daemon, const char *crash_point)
     char *environment[ENVIRONMENT_MAX];
     struct strbuf variable = { 0 };
     struct err err = { 0 };
-    if (fs_exists(fs_posix(), daemon->port_file) && !fs_unlink(fs_posix(), daemon->port_file, &err))
+    if (!fs_remove(fs_posix(), daemon->port_file, &err))
         return false;
     FILE *log = fopen(daemon->log_file, "ae");
     if (log == NULL)

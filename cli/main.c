@@ -14,7 +14,10 @@ const struct verb cli_verbs[] = {
       "Insert a file, or standard input; without --format, .csv, .tsv and .parquet are\n"
       "      what they say, and all else is JSONEachRow",
       "sluice insert events --format JSONEachRow rows.ndjson", verb_insert },
-    { "query", "[SQL]", "Run a statement; SQL from standard input without an argument",
+    { "query", "[SQL | -q SQL | --file FILE] [--format F] [--param NAME=VALUE]",
+      "Run statements, separated by ;, of an argument, a file or standard input; on a\n"
+      "      terminal, without any, a shell with history and completion (help tells more).\n"
+      "      INSERT ... FORMAT F without data takes standard input. --param fills {NAME:Type}",
       "sluice query 'SELECT count() FROM events'", verb_query },
     { "flush", "[TABLE...]", "Write all that is buffered, of these tables or of all", "sluice flush", verb_flush },
     { "status", "", "Is the daemon well, and how much is where", "sluice status -o json", verb_status },
@@ -58,14 +61,21 @@ const struct verb cli_verbs[] = {
     { "reload", "", "Read the configuration again; the daemon says what is wrong with it", "sluice reload",
       verb_reload },
     { "drain", "", "End the daemon as SIGTERM does: flush all, answer all", "sluice drain", verb_drain },
-    { "user hash", "[--generate]", "A token from standard input, or a new one, as the configuration wants it",
+    { "config show", "[--config FILE]",
+      "Every setting of the daemon with its value and where that comes from, and the\n"
+      "      users without their passwords; with --config as a start with FILE would have them",
+      "sluice config show", verb_config_show },
+    { "user hash", "[--generate | --password]",
+      "A token from standard input, or a new one, as the configuration wants it;\n"
+      "      --password: slow to guess, for what people choose",
       "sluice user hash --generate", verb_user_hash },
     { "completion", "bash|zsh|fish", "A script that completes these verbs and their options",
       "sluice completion bash > /etc/bash_completion.d/sluice", verb_completion },
     { "verify", "DATA [--quick] [--repair]",
       "Is every byte below the data directory what it was written as? While no daemon\n"
-      "      uses it. --quick: of parts only the footers. --repair: what is damaged goes to\n"
-      "      DATA/damaged, as at a start. Exit status 1: damage; 4: the directory is in use",
+      "      uses it. --quick: of large files only heads and footers. --repair: what is\n"
+      "      damaged goes to DATA/damaged, as at a start. Exit status 1: damage; 4: the\n"
+      "      directory is in use",
       "sluice verify /var/lib/sluice", verb_verify },
     { "crash-test", "--dir DIR [--kills N] [--clients N] [--seed N] [--sluiced FILE] [--keep]",
       "Kill a daemon of its own under load, N times (20), on the disk of DIR; then\n"
@@ -196,7 +206,8 @@ static void print_help(const char *word)
             printf("  %s%s%s\n      %s\n", cli_verbs[i].name, cli_verbs[i].usage[0] != '\0' ? " " : "",
                    cli_verbs[i].usage, cli_verbs[i].help);
     puts("\nURL: http://HOST:PORT, https://HOST:PORT, or unix:PATH.\n"
-         "Environment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD, SSL_CERT_FILE (CAs for https).\n"
+         "Environment: SLUICE_URL, SLUICE_ADMIN_URL, SLUICE_USER, SLUICE_PASSWORD, SSL_CERT_FILE (CAs for https),\n"
+         "SLUICE_TLS_CERT and SLUICE_TLS_KEY (a certificate of your own).\n"
          "Exit status: 0 done, 1 failed or refused, 2 bad command line.");
 }
 
@@ -249,9 +260,13 @@ static bool take_common(struct cli *cli)
     cli->user = choose(cli_take_option(cli, "--user", &bad), "SLUICE_USER", NULL);
     cli->password = choose(NULL, "SLUICE_PASSWORD", NULL);
     cli->ca_file = choose(NULL, "SSL_CERT_FILE", NULL);
+    cli->cert_file = choose(NULL, "SLUICE_TLS_CERT", NULL);
+    cli->key_file = choose(NULL, "SLUICE_TLS_KEY", NULL);
     cli->database = cli_take_option(cli, "--database", &bad);
     cli->editor = choose(NULL, "EDITOR", "vi");
     cli->temp_dir = choose(NULL, "TMPDIR", "/tmp");
+    cli->state_home = choose(NULL, "XDG_STATE_HOME", NULL);
+    cli->home = choose(NULL, "HOME", NULL);
     const char *output = cli_take_option(cli, "-o", &bad);
     if (output != NULL && strcmp(output, "json") != 0 && strcmp(output, "text") != 0) {
         cli_usage("-o takes json or text, not %s", output);

@@ -105,37 +105,6 @@ int verb_insert(struct cli *cli)
     return status;
 }
 
-static bool read_stdin(struct strbuf *out)
-{
-    char piece[65536];
-    say_terminal("lines of SQL");
-    for (size_t got; (got = fread(piece, 1, sizeof(piece), stdin)) > 0;)
-        strbuf_add_bytes(out, piece, got);
-    return !ferror(stdin);
-}
-
-int verb_query(struct cli *cli)
-{
-    struct strbuf sql = { 0 };
-    struct reply reply;
-    if (!cli_arguments_ok(cli, 0, 1))
-        return EXIT_USAGE;
-    if (cli->argc == 1)
-        strbuf_add_text(&sql, cli->argv[0]);
-    else if (!read_stdin(&sql))
-        return cli_fail("cannot read standard input: %s", strerror(errno));
-    const char *format = cli->json               ? "default_format=JSON"
-                         : isatty(STDOUT_FILENO) ? "default_format=PrettyCompact"
-                                                 : "default_format=TabSeparatedWithNames";
-    bool ok = cli_statement(cli, strbuf_view(&sql), format, &reply);
-    strbuf_fini(&sql);
-    if (!ok)
-        return EXIT_FAILED;
-    fwrite(reply.body.data, 1, reply.body.len, stdout);
-    reply_fini(&reply);
-    return EXIT_DONE;
-}
-
 int verb_flush(struct cli *cli)
 {
     struct strbuf sql = { 0 };

@@ -1,12 +1,9 @@
 /* verbs_admin.c: the verbs of whoever runs the daemon: drain, reload, top, and what needs no daemon at all. */
 #include <errno.h>
-#include <gnutls/crypto.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -142,63 +139,6 @@ int verb_top(struct cli *cli)
             fflush(stdout);
         before = now;
     }
-    return EXIT_DONE;
-}
-
-/* ---- user hash ---- */
-
-enum { TOKEN_BYTES = 32, TOKEN_MAX = 4096 };
-
-/* A line from standard input, which a terminal does not show. */
-static bool read_secret(char line[TOKEN_MAX])
-{
-    struct termios shown, hidden;
-    bool terminal = isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &shown) == 0;
-    if (terminal) {
-        fputs("Token: ", stderr);
-        hidden = shown;
-        hidden.c_lflag &= ~(tcflag_t)ECHO;
-        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &hidden);
-    }
-    bool ok = fgets(line, TOKEN_MAX, stdin) != NULL;
-    if (terminal) {
-        (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &shown);
-        fputc('\n', stderr);
-    }
-    if (ok)
-        line[strcspn(line, "\r\n")] = '\0';
-    return ok && line[0] != '\0';
-}
-
-static void make_token(char line[TOKEN_MAX])
-{
-    unsigned char random[TOKEN_BYTES];
-    must(getrandom(random, sizeof random, 0) == (ssize_t)sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(line + 2 * i, 3, "%02x", random[i]);
-}
-
-int verb_user_hash(struct cli *cli)
-{
-    char token[TOKEN_MAX], hex[65];
-    unsigned char digest[32];
-    bool generate = cli_take_flag(cli, "--generate");
-    if (!cli_arguments_ok(cli, 0, 0))
-        return EXIT_USAGE;
-    if (generate)
-        make_token(token);
-    else if (!read_secret(token))
-        return cli_fail("no token on standard input; --generate makes one");
-    must(gnutls_hash_fast(GNUTLS_DIG_SHA256, token, strlen(token), digest) == 0);
-    for (size_t i = 0; i < sizeof digest; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-    if (cli->json)
-        printf(generate ? "{\"password\":\"sha256:%s\",\"token\":\"%s\"}\n" : "{\"password\":\"sha256:%s\"}\n", hex,
-               token);
-    else if (generate)
-        printf("token:    %s\npassword: sha256:%s\n", token, hex);
-    else
-        printf("sha256:%s\n", hex);
     return EXIT_DONE;
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "buffer/spool.h"
 #include "cli/cli.h"
 #include "dlq/dlq.h"
 #include "storage/store.h"
@@ -19,8 +20,11 @@ struct findings {
     uint64_t damaged;
 };
 
-static void add_finding(struct findings *findings, const char *kind, const char *path, const char *why)
+static void add_finding(void *context, bool damage, const char *path, const char *why)
 {
+    struct findings *findings = context;
+    const char *kind = damage ? "damage" : "leftover";
+    findings->damaged += damage;
     if (findings->cli->json)
         json_array_append_new(findings->list, json_pack("{s:s, s:s, s:s}", "kind", kind, "path", path, "why", why));
     else
@@ -29,90 +33,101 @@ static void add_finding(struct findings *findings, const char *kind, const char 
 
 static void found_in_store(void *context, const struct verify_finding *finding)
 {
-    struct findings *findings = context;
-    findings->damaged += finding->kind == VERIFY_DAMAGE;
-    add_finding(findings, finding->kind == VERIFY_DAMAGE ? "damage" : "leftover", finding->path, finding->why);
+    add_finding(context, finding->kind == VERIFY_DAMAGE, finding->path, finding->why);
 }
 
-static void found_in_letters(void *context, const char *path, const char *why)
+struct totals {
+    struct verify_totals store;
+    struct spool_verify_totals spool;
+    uint64_t letters;
+    uint64_t set_aside, set_aside_before; /* files in damaged/: by this run, and what was there */
+};
+
+static bool verify_all(const char *dir, bool quick, struct findings *findings, struct totals *totals, bool *locked,
+                       struct err *err)
 {
-    struct findings *findings = context;
-    findings->damaged++;
-    add_finding(findings, "damage", path, why);
+    char letters[PATH_BYTES];
+    struct verify_options store = {
+        .fs = fs_posix(), .dir = dir, .quick = quick, .found = found_in_store, .context = findings
+    };
+    struct spool_verify_options spool = {
+        .fs = fs_posix(), .data_dir = dir, .quick = quick, .found = add_finding, .context = findings
+    };
+    return path_join(letters, dir, "", "dlq", err) && store_verify(&store, &totals->store, locked, err) &&
+           spool_verify(&spool, &totals->spool, err) &&
+           dlq_lmdb_verify(fs_posix(), letters, add_finding, findings, &totals->letters, err) &&
+           store_count_damaged(fs_posix(), dir, &totals->set_aside_before, err);
 }
 
-static bool verify_letters(const char *dir, struct findings *findings, uint64_t *letters, struct err *err)
-{
-    char path[PATH_BYTES];
-    return path_join(path, dir, "", "dlq", err) &&
-           dlq_lmdb_verify(fs_posix(), path, found_in_letters, findings, letters, err);
-}
-
-/* The start of a daemon sets aside what does not open; the rest of the parts are read whole. *set_aside: files that are
- * now in damaged/ and were not before. */
-static bool repair(const char *dir, uint64_t *set_aside, struct err *err)
+/* The start of a daemon sets aside what does not open; the rest of the parts are read whole. */
+static bool repair(const char *dir, struct totals *totals, struct err *err)
 {
     struct store_options options = { .fs = fs_posix(), .clock = clock_real(), .rng = rng_real(), .dir = dir };
     enum store_open_failure why;
     struct store *store = NULL;
-    uint64_t before = 0;
-    if (!store_count_damaged(options.fs, dir, &before, err) || !store_open(&options, &store, &why, err))
+    if (!store_open(&options, &store, &why, err))
         return false;
     (void)store_scrub_all(store, clock_mono_ns(options.clock)); /* what could not be set aside is in the log */
-    *set_aside = store_damaged(store) - before;
+    totals->set_aside = store_damaged(store) - totals->set_aside_before;
     store_close(store);
     return true;
 }
 
-static int print_totals(struct cli *cli, struct findings *findings, const struct verify_totals *totals,
-                        uint64_t letters, uint64_t set_aside)
+static void print_json(const struct findings *findings, const struct totals *totals)
 {
-    bool ok = findings->damaged == 0;
-    if (cli->json) {
-        json_t *out = json_pack(
-            "{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "ok", ok, "tables", (json_int_t)totals->tables,
-            "parts", (json_int_t)totals->parts, "detached", (json_int_t)totals->detached, "rows",
-            (json_int_t)totals->rows, "bytes", (json_int_t)totals->bytes, "letters", (json_int_t)letters, "damaged",
-            (json_int_t)findings->damaged, "set_aside", (json_int_t)set_aside, "findings", findings->list);
-        json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
-        putchar('\n');
-        json_decref(out);
-    } else {
-        printf("%s: %llu tables, %llu parts with merged ones, %llu detached, %llu rows in all, %llu dead letters, %llu "
-               "bytes read",
-               ok ? "sound" : "damaged", (unsigned long long)totals->tables, (unsigned long long)totals->parts,
-               (unsigned long long)totals->detached, (unsigned long long)totals->rows, (unsigned long long)letters,
-               (unsigned long long)totals->bytes);
-        if (findings->damaged > 0)
-            printf(", %llu damaged, %llu set aside", (unsigned long long)findings->damaged,
-                   (unsigned long long)set_aside);
-        putchar('\n');
-    }
-    return ok ? EXIT_DONE : EXIT_FAILED;
+    json_t *out =
+        json_pack("{s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:O}", "ok", findings->damaged == 0,
+                  "tables", (json_int_t)totals->store.tables, "parts", (json_int_t)totals->store.parts, "detached",
+                  (json_int_t)totals->store.detached, "rows", (json_int_t)totals->store.rows, "bytes",
+                  (json_int_t)(totals->store.bytes + totals->spool.bytes), "letters", (json_int_t)totals->letters,
+                  "spooled", (json_int_t)totals->spool.undone, "backups", (json_int_t)totals->store.backups, "damaged",
+                  (json_int_t)findings->damaged, "set_aside", (json_int_t)totals->set_aside, "set_aside_before",
+                  (json_int_t)totals->set_aside_before, "findings", findings->list);
+    json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    putchar('\n');
+    json_decref(out);
+}
+
+static void print_text(const struct findings *findings, const struct totals *totals)
+{
+    printf("%s: %llu tables, %llu parts with merged ones, %llu detached, %llu rows in all, %llu dead letters, %llu "
+           "inserts in the spool, %llu backups, %llu bytes read",
+           findings->damaged == 0 ? "sound" : "damaged", (unsigned long long)totals->store.tables,
+           (unsigned long long)totals->store.parts, (unsigned long long)totals->store.detached,
+           (unsigned long long)totals->store.rows, (unsigned long long)totals->letters,
+           (unsigned long long)totals->spool.undone, (unsigned long long)totals->store.backups,
+           (unsigned long long)(totals->store.bytes + totals->spool.bytes));
+    if (findings->damaged > 0)
+        printf(", %llu damaged, %llu set aside", (unsigned long long)findings->damaged,
+               (unsigned long long)totals->set_aside);
+    if (totals->set_aside_before > 0)
+        printf(", %llu set aside before", (unsigned long long)totals->set_aside_before);
+    putchar('\n');
 }
 
 int verb_verify(struct cli *cli)
 {
     struct findings findings = { .cli = cli };
-    struct verify_totals totals;
+    struct totals totals = { 0 };
     struct err err = { 0 };
-    uint64_t letters = 0, set_aside = 0;
     bool quick = cli_take_flag(cli, "--quick"), mend = cli_take_flag(cli, "--repair"), locked = false;
     if (!cli_arguments_ok(cli, 1, 1))
         return EXIT_USAGE;
     if (quick && mend)
         return cli_usage("--repair has to read everything; leave --quick out");
     const char *dir = cli->argv[0];
-    struct verify_options options = {
-        .fs = fs_posix(), .dir = dir, .quick = quick, .found = found_in_store, .context = &findings
-    };
     findings.list = json_array();
-    bool ok = store_verify(&options, &totals, &locked, &err) && verify_letters(dir, &findings, &letters, &err);
+    bool ok = verify_all(dir, quick, &findings, &totals, &locked, &err);
     if (ok && mend && findings.damaged > 0)
-        ok = repair(dir, &set_aside, &err);
-    int status = ok ? print_totals(cli, &findings, &totals, letters, set_aside) : cli_fail("%s", err.text);
+        ok = repair(dir, &totals, &err);
+    if (!ok)
+        (void)cli_fail("%s", err.text);
+    else if (cli->json)
+        print_json(&findings, &totals);
+    else
+        print_text(&findings, &totals);
     json_decref(findings.list);
-    return locked ? EXIT_LOCKED : status;
+    return locked ? EXIT_LOCKED : ok && findings.damaged == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
 int verb_backup(struct cli *cli)

@@ -1,4 +1,4 @@
-/* config.c: defaults, then the file, then the environment, then the flags. */
+/* config.c: defaults, then the files, then the environment, then the flags. */
 #include "config/config.h"
 
 #include <stdio.h>
@@ -189,6 +189,58 @@ static bool check_whole(const struct config *config, struct strbuf *problems)
     return false;
 }
 
+/* All of the directory of that name that stands beside the file. */
+static bool read_directory(struct config *config, struct config_users *users, const char *file, const char *name,
+                           bool users_only, struct strbuf *problems)
+{
+    const char *slash = strrchr(file, '/');
+    struct strbuf dir = { 0 };
+    struct fs_names names = { 0 };
+    struct err err;
+    bool ok = true;
+    strbuf_addf(&dir, "%.*s%s", slash == NULL ? 0 : (int)(slash - file + 1), file, name);
+    if (!fs_list(fs_posix(), strbuf_cstr(&dir), &names, &err)) {
+        ok = err.code == ERR_FILE_DOESNT_EXIST;
+        if (!ok)
+            add_problem(problems, strbuf_cstr(&dir), str_of(err.text));
+    }
+    for (size_t i = 0; i < names.count; i++) {
+        struct str one = str_of(names.names[i]);
+        if (one.data[0] == '.' || !str_ends(one, STR(".yaml")))
+            continue;
+        struct strbuf path = { 0 };
+        strbuf_addf(&path, "%s/%s", strbuf_cstr(&dir), names.names[i]);
+        ok &= config_read_yaml(config, users, strbuf_cstr(&path), users_only, problems);
+        strbuf_fini(&path);
+    }
+    fs_names_fini(&names);
+    strbuf_fini(&dir);
+    return ok;
+}
+
+/* file: NULL, the default one where it is there. And what stands beside it. */
+static bool read_files(struct config *config, const char *file, const char *secrets_dir, struct strbuf *problems)
+{
+    struct config_users *users = config_users_new(config, secrets_dir);
+    bool ok = (file == NULL && !fs_exists(fs_posix(), default_file)) ||
+              config_read_yaml(config, users, file == NULL ? default_file : file, false, problems);
+    if (file == NULL)
+        file = default_file;
+    ok &= read_directory(config, users, file, "conf.d", false, problems);
+    ok &= read_directory(config, users, file, "users.d", true, problems);
+    ok &= config_users_finish(users, problems);
+    return ok;
+}
+
+static const char *variable_of(char *const *environ_, const char *name)
+{
+    size_t len = strlen(name);
+    for (; environ_ != NULL && *environ_ != NULL; environ_++)
+        if (strncmp(*environ_, name, len) == 0 && (*environ_)[len] == '=')
+            return *environ_ + len + 1;
+    return NULL;
+}
+
 bool config_load(int argc, char *const *argv, char *const *environ_, struct config **config,
                  struct config_arguments *arguments, struct strbuf *problems)
 {
@@ -196,10 +248,7 @@ bool config_load(int argc, char *const *argv, char *const *environ_, struct conf
     if (!read_arguments(argc, argv, NULL, arguments, problems))
         return false;
     struct config *c = config_new();
-    const char *file = arguments->file;
-    if (file == NULL && fs_exists(fs_posix(), default_file))
-        file = default_file;
-    bool ok = file == NULL || config_read_yaml(c, file, problems);
+    bool ok = read_files(c, arguments->file, variable_of(environ_, "CREDENTIALS_DIRECTORY"), problems);
     ok &= read_environment(c, environ_, problems);
     ok &= read_arguments(argc, argv, c, arguments, problems);
     ok = ok && check_whole(c, problems);

@@ -1,8 +1,9 @@
 /* config.h: text, environment and arguments become a checked struct config.
  *
- * Order: defaults < file < environment SLUICE__* < flags. Everything unknown or out of range is an error that names
- * file, line and column (or the variable, or the flag) and what would be right. Only gateway/ and the programs read it.
- */
+ * Order: defaults < file < conf.d/NAME.yaml < users.d/NAME.yaml < environment SLUICE__NAME < flags. The two directories
+ * stand beside the file; of each, the names that end in .yaml are read in their order, and what is read later wins.
+ * Everything unknown or out of range is an error that names file, line and column (or the variable, or the flag) and
+ * what would be right. Only gateway/ and the programs read it. */
 #ifndef SLUICE_CONFIG_CONFIG_H
 #define SLUICE_CONFIG_CONFIG_H
 #include <stdbool.h>
@@ -17,14 +18,23 @@
 
 enum config_grant { GRANT_INSERT = 1, GRANT_READ = 2, GRANT_ADMIN = 4 };
 
+struct config_list {
+    struct str *items;
+    size_t count;
+};
+
+/* What a user is; what his profile says stands in front of what he has himself. */
 struct config_user {
     struct str name;
-    struct str password;      /* "sha256:HEX"; empty: no password */
-    unsigned grants;          /* enum config_grant, or-ed */
-    const struct str *tables; /* patterns "db.table", "db.*"; count 0: all */
-    size_t tables_count;
-    const struct str *settings; /* "name=value": what a request of this user asks for where it says nothing */
-    size_t settings_count;
+    struct str password;             /* "sha256:HEX", or crypt(3)'s "$..."; empty: none */
+    unsigned grants;                 /* enum config_grant, or-ed */
+    struct config_list certificates; /* names (CN, or of the SAN) that a client's certificate may have; count 0: none */
+    struct config_list tables;       /* patterns "db.table", "db.*"; count 0: all */
+    struct config_list settings;     /* "name=value": what a request of this user asks for where it says nothing */
+    struct config_list least;        /* "name=value": requests may not ask for less */
+    struct config_list most;         /* "name=value": requests may not ask for more */
+    struct config_list fixed;        /* names that requests may not change */
+    uint64_t inserts_per_minute, bytes_per_minute; /* 0: as many as come */
 };
 
 #define CONFIG_FIELD_TEXT struct str
@@ -56,7 +66,8 @@ struct config_arguments {
 };
 
 /* Problems, one a line ("FILE:LINE:COL: message (did you mean x?)"), are appended to problems; false when there is any.
- * On true *config is the caller's. environ may be NULL. argv without the program's name. */
+ * On true *config is the caller's. environ may be NULL; $CREDENTIALS_DIRECTORY in it is where the relative path of a
+ * secret begins. argv without the program's name. */
 must_use bool config_load(int argc, char *const *argv, char *const *environ_, struct config **config,
                           struct config_arguments *arguments, struct strbuf *problems);
 void config_free(struct config *config);
@@ -77,6 +88,7 @@ void config_setting_text(const struct config *config, size_t index, struct strbu
 bool config_setting_value(const struct config *config, struct str name, struct arena *arena, struct str *value);
 void config_help(struct strbuf *out);         /* `sluiced --help` */
 void config_default_file(struct strbuf *out); /* config/sluice.yaml */
+void config_manual_table(struct strbuf *out); /* of docs/CONFIG.md */
 
 /* The closest setting name, ours or the engine's, for "Maybe you meant"; empty when none is near. */
 struct str config_closest_setting(struct str name);

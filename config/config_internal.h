@@ -37,15 +37,21 @@ must_use bool config_assign(struct config *config, size_t index, struct str text
 /* "unknown setting x (did you mean y?)" */
 void config_unknown(struct str name, struct strbuf *problem);
 
-/* Reads a file into config. One line per problem. */
-must_use bool config_read_yaml(struct config *config, const char *path, struct strbuf *problems);
+/* Users and profiles, as they are met. A later file's user takes the place of an earlier one's. */
+struct config_users;
+/* secrets_dir: where the relative path of a secret begins; NULL: where the process is. */
+struct config_users *config_users_new(struct config *config, const char *secrets_dir);
+enum config_section { CONFIG_USERS, CONFIG_PROFILES };
+/* The next fields are of this one. where: "FILE:LINE". */
+must_use bool config_users_add(struct config_users *users, enum config_section section, struct str name,
+                               const char *where, struct strbuf *problem);
+/* FIELD = value; called once per value of a list. */
+must_use bool config_users_set(struct config_users *users, struct str field, struct str value, struct strbuf *problem);
+/* Gives the users what their profiles say, and stores them in the config. False: a profile is missing; problems has a
+ * line for each. Frees users in any case. */
+must_use bool config_users_finish(struct config_users *users, struct strbuf *problems);
 
-/* Users, as the YAML reader meets them. config_user_field: NAME.FIELD = value (once per value of a list). */
-struct config_users_builder;
-struct config_users_builder *config_users_new(struct config *config);
-must_use bool config_users_add(struct config_users_builder *builder, struct str name, struct strbuf *problem);
-must_use bool config_users_set(struct config_users_builder *builder, struct str field, struct str value,
-                               struct strbuf *problem);
-void config_users_finish(
-    struct config_users_builder *builder); /* stores the list in the config and frees the builder */
+/* Reads a file into config. One line per problem. users_only: of users.d, which has no other settings. */
+must_use bool config_read_yaml(struct config *config, struct config_users *users, const char *path, bool users_only,
+                               struct strbuf *problems);
 #endif

@@ -337,8 +337,8 @@ void config_help(struct strbuf *out)
                     "               [--port-file FILE] [--set NAME=VALUE]... [--check-config] [--version] [--help]\n\n"
                     "  sluiced --data-dir /tmp/sluice --listen 127.0.0.1:0 --port-file /tmp/ports\n"
                     "  sluiced --config /etc/sluice/sluice.yaml --check-config\n\n"
-                    "Without --config, /etc/sluice/sluice.yaml is read where it exists. Order: defaults, file,\n"
-                    "environment (SLUICE__MEMORY__MAX for memory.max), flags.\n\nSettings:\n");
+                    "Without --config, /etc/sluice/sluice.yaml is read where it exists. Order: defaults, file, conf.d\n"
+                    "and users.d beside it, environment (SLUICE__MEMORY__MAX for memory.max), flags.\n\nSettings:\n");
     for (size_t i = 0; i < config_table_count; i++) {
         const struct config_row *row = &config_table[i];
         strbuf_addf(out, "  %s (default: %s)%s\n      %s\n", row->name,
@@ -354,21 +354,51 @@ void config_default_file(struct strbuf *out)
     strbuf_add_text(
         out, "# sluice.yaml: every setting, commented out, with its default.\n"
              "#\n"
-             "# Sizes and times need a unit (64MiB, 500ms). Settings with ClickHouse's names keep its units. The\n"
-             "# environment (SLUICE__MEMORY__MAX for memory.max) beats this file, flags beat both.\n"
+             "# Sizes and times need a unit (64MiB, 500ms). Settings with ClickHouse's names keep its units. What\n"
+             "# stands in conf.d/*.yaml and users.d/*.yaml beside this file beats it, the environment\n"
+             "# (SLUICE__MEMORY__MAX for memory.max) beats them, flags beat all.\n"
              "# Check it with: sluiced --config FILE --check-config\n");
     for (size_t i = 0; i < config_table_count; i++) {
         const struct config_row *row = &config_table[i];
         strbuf_addf(out, "\n# %s%s\n#%s: %s\n", row->help, row->reloadable ? "" : " Needs a restart.", row->name,
                     row->default_text[0] ? row->default_text : "\"\"");
     }
-    strbuf_add_text(out,
-                    "\n# Without users there is one, `default`, with an empty password, and only this machine is\n"
-                    "# answered. A password is sha256:HEX of a long random token (printf %s \"$TOKEN\" | sha256sum).\n"
-                    "#users:\n"
-                    "#  agent:\n"
-                    "#    password: \"sha256:...\"\n"
-                    "#    grants: [insert]\n"
-                    "#    tables: [\"metrics.*\"]\n"
-                    "#    settings: [\"sluice_ack=spooled\"] # where a request says nothing else\n");
+    strbuf_add_text(out, "\n# Without users there is one, `default`, with an empty password, and only this machine is\n"
+                         "# answered. `sluice user hash` makes what stands as password; all fields: docs/CONFIG.md.\n"
+                         "#users:\n"
+                         "#  agent:\n"
+                         "#    password: \"sha256:...\"\n"
+                         "#    grants: [insert]\n"
+                         "#    tables: [\"metrics.*\"]\n"
+                         "#    settings: [\"sluice_ack=spooled\"] # where a request says nothing else\n");
+}
+
+static void add_range(struct strbuf *out, const struct config_row *row)
+{
+    uint64_t scale = kind_scale(row->kind);
+    if (row->kind == CONFIG_ENUM || row->kind == CONFIG_TEXT || row->kind == CONFIG_BOOL)
+        return;
+    print_number(row->kind, row->least * scale, out);
+    strbuf_add_text(out, " to ");
+    print_number(row->kind, row->most * scale, out);
+}
+
+/* '|' is the border of a cell. */
+static void add_cell(struct strbuf *out, const char *text)
+{
+    for (; *text != '\0'; text++)
+        strbuf_addf(out, *text == '|' ? "\\%c" : "%c", *text);
+}
+
+void config_manual_table(struct strbuf *out)
+{
+    strbuf_add_text(out, "| setting | default | from, to | reload | what it is |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < config_table_count; i++) {
+        const struct config_row *row = &config_table[i];
+        strbuf_addf(out, "| `%s` | %s | ", row->name, row->default_text[0] == '\0' ? "empty" : row->default_text);
+        add_range(out, row);
+        strbuf_addf(out, " | %s | ", row->reloadable ? "yes" : "restart");
+        add_cell(out, row->help);
+        strbuf_add_text(out, " |\n");
+    }
 }

@@ -15,6 +15,8 @@ enum { YAML_BYTES_MAX = 1 << 20, YAML_DEPTH_MAX = 16, KEY_BYTES_MAX = 256 };
 struct reader {
     yaml_parser_t parser;
     struct config *config;
+    struct config_users *users;
+    bool users_only;
     const char *path;
     struct strbuf *problems;
     struct map seen;
@@ -110,31 +112,30 @@ static void assign(struct reader *r, struct str name, struct str value, yaml_mar
     strbuf_fini(&problem);
 }
 
-static void user_value(struct reader *r, struct config_users_builder *users, struct str field,
-                       const yaml_event_t *event)
+static void user_value(struct reader *r, struct str field, const yaml_event_t *event)
 {
     struct strbuf problem = { 0 };
-    if (!config_users_set(users, field, scalar_of(event), &problem))
+    if (!config_users_set(r->users, field, scalar_of(event), &problem))
         report(r, event->start_mark, strbuf_view(&problem));
     strbuf_fini(&problem);
 }
 
 /* One field of a user: a scalar or a list of scalars. */
-static void read_user_field(struct reader *r, struct config_users_builder *users, struct str field)
+static void read_user_field(struct reader *r, struct str field)
 {
     yaml_event_t event;
     if (!next_event(r, &event))
         return;
     yaml_event_type_t type = event.type;
     if (type == YAML_SCALAR_EVENT)
-        user_value(r, users, field, &event);
+        user_value(r, field, &event);
     else if (type != YAML_SEQUENCE_START_EVENT)
         stop(r, event.start_mark, "a text or a list is expected here");
     yaml_event_delete(&event);
     while (type == YAML_SEQUENCE_START_EVENT && next_event(r, &event)) {
         bool last = event.type == YAML_SEQUENCE_END_EVENT;
         if (event.type == YAML_SCALAR_EVENT)
-            user_value(r, users, field, &event);
+            user_value(r, field, &event);
         else if (!last)
             stop(r, event.start_mark, "a list of texts is expected here");
         yaml_event_delete(&event);
@@ -155,29 +156,29 @@ static bool enter_mapping(struct reader *r)
     return ok;
 }
 
-static void read_users(struct reader *r)
+/* NAME: {FIELD: value, ...}, ... of the section, whose own name is prefix without its dot. */
+static void read_section(struct reader *r, enum config_section section, struct str prefix)
 {
-    char name_bytes[KEY_BYTES_MAX], field_bytes[KEY_BYTES_MAX];
+    char name_bytes[KEY_BYTES_MAX], field_bytes[KEY_BYTES_MAX], where[PATH_BYTES];
     struct str name, field;
     yaml_mark_t at;
     if (!enter_mapping(r))
         return;
-    struct config_users_builder *users = config_users_new(r->config);
-    while (next_key(r, STR("users."), name_bytes, &name, &at)) {
+    while (next_key(r, prefix, name_bytes, &name, &at)) {
         struct strbuf problem = { 0 };
-        if (!config_users_add(users, str_from(name, strlen("users.")), &problem))
+        snprintf(where, sizeof(where), "%s:%zu", r->path, at.line + 1);
+        if (!config_users_add(r->users, section, str_from(name, prefix.len), where, &problem))
             stop(r, at, strbuf_cstr(&problem));
         strbuf_fini(&problem);
-        char prefix[KEY_BYTES_MAX + 1];
-        memcpy(prefix, name.data, name.len);
-        prefix[name.len] = '.';
-        struct str user_prefix = str_make(prefix, name.len + 1);
+        char field_prefix[KEY_BYTES_MAX + 1];
+        memcpy(field_prefix, name.data, name.len);
+        field_prefix[name.len] = '.';
+        struct str of_name = str_make(field_prefix, name.len + 1);
         if (!enter_mapping(r))
             break;
-        while (next_key(r, user_prefix, field_bytes, &field, &at))
-            read_user_field(r, users, str_from(field, user_prefix.len));
+        while (next_key(r, of_name, field_bytes, &field, &at))
+            read_user_field(r, str_from(field, of_name.len));
     }
-    config_users_finish(users);
 }
 
 static void read_mapping(struct reader *r, struct str prefix, unsigned depth)
@@ -187,8 +188,16 @@ static void read_mapping(struct reader *r, struct str prefix, unsigned depth)
     yaml_mark_t at;
     while (next_key(r, prefix, name_bytes, &name, &at)) {
         if (prefix.len == 0 && str_is(name, "users")) {
-            read_users(r);
+            read_section(r, CONFIG_USERS, STR("users."));
             continue;
+        }
+        if (prefix.len == 0 && str_is(name, "profiles")) {
+            read_section(r, CONFIG_PROFILES, STR("profiles."));
+            continue;
+        }
+        if (r->users_only) {
+            stop(r, at, "a file of users.d holds users and profiles alone");
+            return;
         }
         yaml_event_t event;
         if (!next_event(r, &event))
@@ -226,11 +235,14 @@ static void read_document(struct reader *r)
     }
 }
 
-bool config_read_yaml(struct config *config, const char *path, struct strbuf *problems)
+bool config_read_yaml(struct config *config, struct config_users *users, const char *path, bool users_only,
+                      struct strbuf *problems)
 {
     struct err err;
     struct strbuf text = { 0 };
-    struct reader r = { .config = config, .path = path, .problems = problems };
+    struct reader r = {
+        .config = config, .users = users, .users_only = users_only, .path = path, .problems = problems
+    };
     if (!fs_read_file(fs_posix(), path, YAML_BYTES_MAX, &text, &err)) {
         strbuf_addf(problems, "%s: %s\n", path, err.text);
         strbuf_fini(&text);

@@ -14,6 +14,7 @@
     X(TEXT,  tls_listen,          "tls.listen",          "", 0, 0, false, "Address of the data port for TLS, HOST:PORT; empty: none.") \
     X(TEXT,  tls_cert,            "tls.cert",            "", 0, 0, true, "File of the certificate and its chain, PEM; a relative path is in $CREDENTIALS_DIRECTORY where systemd sets it. Read again at a reload.") \
     X(TEXT,  tls_key,             "tls.key",             "", 0, 0, true, "File of the certificate's private key, PEM.") \
+    X(TEXT,  tls_client_ca,       "tls.client_ca",       "", 0, 0, true, "File of the CAs whose certificates clients may show instead of a password, PEM; empty: none. Its content is read again at a reload, that there is one needs a restart.") \
     X(TEXT,  unix_listen,         "unix.listen",         "", 0, 0, false, "Path of a unix socket that serves the data port's requests; empty: none.") \
     X(TEXT,  unix_mode,           "unix.mode",           "0660", 0, 0, false, "Permissions of that socket, octal.") \
     X(TEXT,  data_dir,            "data_dir",            "/var/lib/sluice", 0, 0, false, "Directory of everything that is kept.") \

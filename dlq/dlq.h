@@ -98,9 +98,9 @@ struct dlq_options {
 };
 /* An environment that does not open is moved to damaged_dir and counted; the new one is empty. */
 must_use bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq, struct err *err);
-/* Every letter in an environment that nobody has open, against its checksums; changes nothing. found: what does not
- * check, and why. False: it could not be looked at. */
-typedef void dlq_found_fn(void *context, const char *path, const char *why);
+/* Every letter in an environment that nobody has open, against its checksums, and every file beside it; changes
+ * nothing. found: what does not check (damage), or is left over. False: it could not be looked at. */
+typedef void dlq_found_fn(void *context, bool damage, const char *path, const char *why);
 must_use bool dlq_lmdb_verify(struct fs *fs, const char *dir, dlq_found_fn *found, void *context, uint64_t *letters,
                               struct err *err);
 struct dlq *dlq_mem_new(struct clock *clock, uint64_t bytes_max);

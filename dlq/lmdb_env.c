@@ -22,7 +22,6 @@
 
 static const uint64_t COMPACT_BYTES = 64u << 20;
 enum { READERS_MAX = 256, ENV_MODE = 0600 };
-static const char marker_name[] = "_opening";
 
 bool lmdb_err(struct err *err, enum err_code code, int rc, const char *doing)
 {
@@ -97,7 +96,7 @@ static void on_assert(MDB_env *env, const char *fact)
     struct err err = { 0 };
     char path[PATH_BYTES];
     log_error("LMDB assertion failed: dir=%s fact=\"%s\"", k->dir, fact);
-    if (path_join(path, k->dir, "", marker_name, &err) && fs_append_to(k->options.fs, path, &file, &err) &&
+    if (path_join(path, k->dir, "", LMDB_MARKER_NAME, &err) && fs_append_to(k->options.fs, path, &file, &err) &&
         !fs_finish(k->options.fs, &file, true, &err))
         log_error("marker not written: %s", err.text);
     must_fail(fact, "lmdb", 0);
@@ -271,10 +270,10 @@ static bool set_marker(struct keeper *k, bool present, struct err *err)
     struct fs *fs = k->options.fs;
     struct fs_file *file = NULL;
     char path[PATH_BYTES];
-    if (!path_join(path, k->dir, "", marker_name, err))
+    if (!path_join(path, k->dir, "", LMDB_MARKER_NAME, err))
         return false;
     if (!present)
-        return !fs_exists(fs, path) || fs_unlink(fs, path, err);
+        return fs_remove(fs, path, err);
     bool ok = fs_append_to(fs, path, &file, err) && fs_sync(fs, file, err);
     return fs_finish(fs, &file, ok, err) && fs_sync_dir(fs, k->dir, err);
 }
@@ -283,7 +282,7 @@ static bool has_marker(struct keeper *k)
 {
     char path[PATH_BYTES];
     struct err err = { 0 };
-    return path_join(path, k->dir, "", marker_name, &err) && fs_exists(k->options.fs, path);
+    return path_join(path, k->dir, "", LMDB_MARKER_NAME, &err) && fs_exists(k->options.fs, path);
 }
 
 /* What the first look finds. */

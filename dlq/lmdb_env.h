@@ -11,6 +11,7 @@
 #include "dlq/letter.h"
 
 enum { META_BYTES = 1 + 8 + 8 + 8 };
+#define LMDB_MARKER_NAME "_opening" /* there while an environment is opened that nobody has looked at yet */
 enum { LMDB_FREE_PAGES = 0 }; /* the database in which LMDB keeps lists of free pages, each with its length in front */
 #define LMDB_MAP_BYTES ((size_t)16 << 30) /* address space; never resized */
 

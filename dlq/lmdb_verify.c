@@ -1,7 +1,8 @@
 /* lmdb_verify.c: every dead letter, its record and its file, against their checksums, without changing anything.
  *
  * LMDB may crash in an environment that is damaged, so a child reads it and writes what it finds into a pipe, a line
- * each: "PATH\tWHY". Pages have no checksums of their own; what no record lies in is not looked at. */
+ * each: "damage\tPATH\tWHY", "leftover\tPATH\tWHY", and at last "letters\tCOUNT". Pages have no checksums of their own;
+ * what no record lies in is not looked at. */
 #include <errno.h>
 #include <lmdb.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "dlq/dlq.h"
 #include "dlq/letter.h"
 #include "dlq/lmdb_env.h"
@@ -22,11 +24,12 @@ struct reading {
     const char *dir;
     FILE *out;
     uint64_t letters;
+    struct map files; /* names that letters speak of */
 };
 
-static void tell(struct reading *r, const char *name, const char *why)
+static void tell(struct reading *r, const char *kind, const char *name, const char *why)
 {
-    fprintf(r->out, "%s/%s\t%s\n", r->dir, name, why);
+    fprintf(r->out, "%s\t%s/%s\t%s\n", kind, r->dir, name, why);
 }
 
 static void check_letter(struct reading *r, uint64_t id, struct str record)
@@ -40,11 +43,13 @@ static void check_letter(struct reading *r, uint64_t id, struct str record)
     snprintf(name, sizeof(name), "letter %016llx", (unsigned long long)id);
     bool ok = letter_decode(id, record, true, arena, &letter, &file, &err);
     if (ok && file.bytes > 0)
+        map_put(&r->files, str_of(file.name), r);
+    if (ok && file.bytes > 0)
         ok = path_join(path, r->dir, "", file.name, &err) &&
              fs_read_file(r->fs, path, (size_t)file.bytes + 1, &content, &err) &&
              letter_decode_file(strbuf_view(&content), &file, arena, &letter, &err);
     if (!ok)
-        tell(r, name, err.text);
+        tell(r, "damage", name, err.text);
     r->letters++;
     strbuf_fini(&content);
     arena_free(arena);
@@ -56,7 +61,25 @@ static void check_record(struct reading *r, struct str key, struct str value)
     if (letter_key_id(key, &id))
         check_letter(r, id, value);
     else if (!str_is(key, "M") || !lmdb_meta_decode(value, &next_id, &txn_number))
-        tell(r, "data.mdb", "a record that does not check");
+        tell(r, "damage", "data.mdb", "a record that does not check");
+}
+
+static void check_names(struct reading *r)
+{
+    static const char *const known[] = { "data.mdb", "lock.mdb", LMDB_MARKER_NAME };
+    struct fs_names names = { 0 };
+    struct err err = { 0 };
+    if (!fs_list(r->fs, r->dir, &names, &err))
+        tell(r, "damage", "", err.text);
+    for (size_t i = 0; i < names.count; i++) {
+        struct str name = str_of(names.names[i]);
+        bool ours = map_get(&r->files, name) != NULL;
+        for (size_t k = 0; k < ARRAY_COUNT(known); k++)
+            ours = ours || str_is(name, known[k]);
+        if (!ours)
+            tell(r, "leftover", names.names[i], "no letter speaks of it");
+    }
+    fs_names_fini(&names);
 }
 
 static int read_env(struct reading *r)
@@ -89,26 +112,30 @@ static _Noreturn void read_and_exit(struct reading *r)
     for (size_t i = 0; i < ARRAY_COUNT(crashes); i++)
         signal(crashes[i], SIG_DFL);
     int rc = read_env(r);
-    if (rc != MDB_NOTFOUND)
-        tell(r, "data.mdb", mdb_strerror(rc));
-    fprintf(r->out, "\t%llu\n", (unsigned long long)r->letters);
+    if (rc == MDB_NOTFOUND)
+        check_names(r); /* else it is not known whose files they are */
+    else
+        tell(r, "damage", "data.mdb", mdb_strerror(rc));
+    fprintf(r->out, "letters\t%llu\n", (unsigned long long)r->letters);
     bool told = fflush(r->out) == 0;
     _exit(told ? EXIT_TOLD : EXIT_UNREADABLE);
 }
 
 static void take_line(struct str line, dlq_found_fn *found, void *context, uint64_t *letters)
 {
-    struct str path;
-    if (!str_cut(&line, '\t', &path))
+    struct str kind, path;
+    if (!str_cut(&line, '\t', &kind))
         return;
-    if (path.len == 0) {
+    if (str_is(kind, "letters")) {
         (void)str_to_u64(line, letters); /* ours */
         return;
     }
+    if (!str_cut(&line, '\t', &path))
+        return;
     struct strbuf where = { 0 }, why = { 0 };
     strbuf_add(&where, path);
     strbuf_add(&why, line);
-    found(context, strbuf_cstr(&where), strbuf_cstr(&why));
+    found(context, str_is(kind, "damage"), strbuf_cstr(&where), strbuf_cstr(&why));
     strbuf_fini(&where);
     strbuf_fini(&why);
 }
@@ -160,6 +187,6 @@ bool dlq_lmdb_verify(struct fs *fs, const char *dir, dlq_found_fn *found, void *
     if (child < 0)
         return err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "fork");
     if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_TOLD)
-        found(context, path, "LMDB cannot read it");
+        found(context, true, path, "LMDB cannot read it");
     return true;
 }

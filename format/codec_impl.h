@@ -45,21 +45,6 @@ must_use bool codec_compress_br(struct str in, struct strbuf *out);
 must_use bool codec_compress_xz(struct str in, struct strbuf *out);
 must_use bool codec_compress_snappy(struct str in, struct strbuf *out);
 
-/* Numbers of up to 8 bytes in the headers of frames. */
-static inline uint64_t codec_load_le(const char *p, size_t bytes)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < bytes; i++)
-        v |= (uint64_t)(uint8_t)p[i] << (8 * i);
-    return v;
-}
-
-static inline void codec_store_le(char *p, uint64_t v, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        p[i] = (char)(v >> (8 * i) & 0xff);
-}
-
 /* Contexts kept for this thread, one of each kind; freed when the thread ends. */
 enum codec_slot { SLOT_INFLATE, SLOT_DEFLATE, SLOT_ZSTD_IN, SLOT_ZSTD_OUT, SLOT_LZ4_IN, SLOTS_COUNT };
 void *codec_pool_take(enum codec_slot slot); /* NULL when there is none */

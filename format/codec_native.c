@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <zstd.h>
 
+#include "base/little_endian.h"
 #include "base/must.h"
 #include "format/cityhash102.h"
 #include "format/codec_impl.h"
@@ -52,7 +53,7 @@ static void give_native(void *state)
 
 static uint32_t u32_at(const char *p)
 {
-    return (uint32_t)codec_load_le(p, 4);
+    return (uint32_t)le_load(p, 4);
 }
 
 static bool check_method(struct native *n, uint8_t method, struct err *err)
@@ -94,7 +95,7 @@ static bool read_header(struct codec *c, const char *at, struct frame *frame, st
 
 static bool check_sum(const char *at, const struct frame *frame, struct err *err)
 {
-    struct hash128 expected = { .lo = codec_load_le(at, 8), .hi = codec_load_le(at + 8, 8) };
+    struct hash128 expected = { .lo = le_load(at, 8), .hi = le_load(at + 8, 8) };
     struct hash128 actual = cityhash128_v102(str_make(at + CHECKSUM_BYTES, frame->bytes));
     if (hash128_eq(expected, actual))
         return true;
@@ -234,11 +235,11 @@ void codec_compress_native(struct str in, struct strbuf *out)
         must(written > 0);
         size_t bytes = HEADER_BYTES + (size_t)written;
         at[CHECKSUM_BYTES] = (char)METHOD_LZ4;
-        codec_store_le(at + CHECKSUM_BYTES + 1, bytes, 4);
-        codec_store_le(at + CHECKSUM_BYTES + 5, block.len, 4);
+        le_store(at + CHECKSUM_BYTES + 1, bytes, 4);
+        le_store(at + CHECKSUM_BYTES + 5, block.len, 4);
         struct hash128 sum = cityhash128_v102(str_make(at + CHECKSUM_BYTES, bytes));
-        codec_store_le(at, sum.lo, 8);
-        codec_store_le(at + 8, sum.hi, 8);
+        le_store(at, sum.lo, 8);
+        le_store(at + 8, sum.hi, 8);
         strbuf_grew(out, CHECKSUM_BYTES + bytes);
     }
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/little_endian.h"
 #include "base/must.h"
 #include "format/codec_impl.h"
 
@@ -75,7 +76,7 @@ static bool open_chunk(struct codec *c, uint8_t type, struct str data, struct st
         memcpy(room, payload.data, bytes);
     else if (snappy_uncompress(payload.data, payload.len, room, &bytes) != SNAPPY_OK)
         return fail_snappy("Snappy decompression failed", err);
-    if (masked_sum(str_make(room, bytes)) != (uint32_t)codec_load_le(data.data, SUM_BYTES))
+    if (masked_sum(str_make(room, bytes)) != (uint32_t)le_load(data.data, SUM_BYTES))
         return fail_snappy("Snappy CRC-32C checksum mismatch", err);
     strbuf_grew(out, bytes);
     c->out_bytes += bytes;
@@ -87,7 +88,7 @@ static size_t wanted_bytes(const struct snappy *s)
 {
     if (!s->identified)
         return identifier.len;
-    return s->chunk.len < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + (size_t)codec_load_le(s->chunk.data + 1, 3);
+    return s->chunk.len < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + (size_t)le_load(s->chunk.data + 1, 3);
 }
 
 /* The header is there: is it of a chunk that can be kept? */
@@ -168,9 +169,9 @@ static bool compress_chunk(struct str raw, struct strbuf *out)
     if (room == NULL)
         return false;
     must(snappy_compress(raw.data, raw.len, room + HEADER_BYTES + SUM_BYTES, &written) == SNAPPY_OK);
-    codec_store_le(room, CHUNK_COMPRESSED, 1);
-    codec_store_le(room + 1, SUM_BYTES + written, 3);
-    codec_store_le(room + HEADER_BYTES, masked_sum(raw), SUM_BYTES);
+    le_store(room, CHUNK_COMPRESSED, 1);
+    le_store(room + 1, SUM_BYTES + written, 3);
+    le_store(room + HEADER_BYTES, masked_sum(raw), SUM_BYTES);
     strbuf_grew(out, HEADER_BYTES + SUM_BYTES + written);
     return true;
 }

@@ -127,59 +127,26 @@ static bool letter_fits(char letter, const struct node *arg, const struct type *
     struct str s;
     int64_t i;
     int unit;
-    if (type->kind == TYPE_NOTHING) /* NULL: as whatever is needed */
-        return letter != 'k' && letter != 'K';
-    switch (letter) {
-    case '*':
-        return true;
-    case 's':
-        return sql_type_is_string(type) || sql_type_is_enum(type);
-    case 'S':
-        return sql_type_is_string(type) || type->kind == TYPE_ARRAY || type->kind == TYPE_MAP;
-    case 'n':
-        return sql_type_is_number(type) && !interval_unit(type, &unit);
-    case 'i':
-        return sql_type_is_int(type) && !interval_unit(type, &unit);
-    case 't':
-        return sql_type_is_time(type);
-    case 'a':
-        return type->kind == TYPE_ARRAY;
-    case 'm':
-        return type->kind == TYPE_MAP;
-    case 'k':
+    if (letter == 'k')
         return node_literal_str(arg, &s);
-    default: /* K */
+    if (letter == 'K')
         return node_literal_int(arg, &i);
-    }
-}
-
-/* The letters of a spec, one for each argument; false: too many or few. */
-static bool count_fits(const char *spec, size_t count, char *letters, size_t *letters_count)
-{
-    size_t least = 0;
-    bool optional = false, repeats = false;
-    *letters_count = 0;
-    for (; *spec != '\0'; spec++) {
-        optional |= *spec == '?';
-        repeats |= *spec == '+';
-        if (*spec == '?' || *spec == '+')
-            continue;
-        letters[(*letters_count)++] = *spec;
-        least += optional ? 0 : 1;
-    }
-    return count >= least && (count <= *letters_count || repeats);
+    if (type->kind == TYPE_NOTHING) /* NULL: as whatever is needed */
+        return true;
+    if ((letter == 'n' || letter == 'i') && interval_unit(type, &unit))
+        return false;
+    return sql_type_fits(letter, type);
 }
 
 static bool check_arguments(struct binder *b, struct node *node)
 {
-    char letters[8];
-    size_t letters_count, from = node->function->flags & LAMBDA ? 1 : 0;
-    if (!count_fits(node->function->spec, node->args_count, letters, &letters_count))
+    struct sql_spec spec = sql_spec_read(node->function->spec);
+    if (!sql_spec_counts(&spec, node->args_count))
         return err_set(b->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
                        "Number of arguments for function %s doesn't match: passed %zu", node->function->name,
                        node->args_count);
-    for (size_t i = from; i < node->args_count; i++) {
-        char letter = letters[MIN(i, letters_count - 1)];
+    for (size_t i = node->function->flags & LAMBDA ? 1 : 0; i < node->args_count; i++) {
+        char letter = sql_spec_letter(&spec, i);
         const struct type *type = bind_plain(b, node, i);
         if (!letter_fits(letter, node->args[i], type))
             return bind_illegal(b, node, i);

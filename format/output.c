@@ -216,6 +216,16 @@ static void tsv_end(const struct output *o)
     strbuf_add_text(o->out, o->settings->output_format_tsv_crlf_end_of_line ? "\r\n" : "\n");
 }
 
+static void tsv_row(const struct output *o, size_t row, enum text_style style)
+{
+    for (size_t c = 0; c < o->block->columns_count; c++) {
+        if (c > 0)
+            strbuf_add_char(o->out, '\t');
+        output_cell(o, c, row, style);
+    }
+    tsv_end(o);
+}
+
 static void tsv_lines(struct output *o, enum text_style style)
 {
     const struct block *b = o->block;
@@ -233,13 +243,12 @@ static void tsv_lines(struct output *o, enum text_style style)
         }
         tsv_end(o);
     }
-    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
-        for (size_t c = 0; c < b->columns_count; c++) {
-            if (c > 0)
-                strbuf_add_char(o->out, '\t');
-            output_cell(o, c, row, style);
-        }
+    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++)
+        tsv_row(o, row, style);
+    if (o->info->totals != NULL) {
+        struct output totals = output_totals(o);
         tsv_end(o);
+        tsv_row(&totals, 0, style);
     }
 }
 
@@ -292,6 +301,16 @@ static void csv_end(const struct output *o)
     strbuf_add_text(o->out, o->settings->output_format_csv_crlf_end_of_line ? "\r\n" : "\n");
 }
 
+static void csv_row(const struct output *o, size_t row)
+{
+    for (size_t c = 0; c < o->block->columns_count; c++) {
+        if (c > 0)
+            strbuf_add(o->out, o->settings->format_csv_delimiter);
+        output_cell(o, c, row, TEXT_CSV);
+    }
+    csv_end(o);
+}
+
 void output_csv(struct output *o)
 {
     const struct block *b = o->block;
@@ -303,13 +322,12 @@ void output_csv(struct output *o)
             csv_head(o, b->names[c], b->columns[c].type, line == 1, &first);
         csv_end(o);
     }
-    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
-        for (size_t c = 0; c < b->columns_count; c++) {
-            if (c > 0)
-                strbuf_add(o->out, o->settings->format_csv_delimiter);
-            output_cell(o, c, row, TEXT_CSV);
-        }
+    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++)
+        csv_row(o, row);
+    if (o->info->totals != NULL) {
+        struct output totals = output_totals(o);
         csv_end(o);
+        csv_row(&totals, 0);
     }
 }
 

@@ -19,6 +19,7 @@ struct output_format {
 struct output_info { /* what the JSON formats tell about the query */
     uint64_t rows_read, bytes_read, elapsed_ns;
     uint64_t rows_before_limit; /* 0: the statement had no LIMIT */
+    const struct block *totals; /* of WITH TOTALS: one row, of the same columns; NULL without */
     /* Native only: above 0 each block has a block info, from 54454 on a byte follows each type. */
     uint64_t client_protocol_version;
 };

@@ -24,6 +24,13 @@ static inline void output_cell(const struct output *o, size_t column, size_t row
 {
     text_value_print(&o->block->columns[column], row, style, o->settings, o->out);
 }
+/* The same for the row of WITH TOTALS, which has to be there. */
+static inline struct output output_totals(const struct output *o)
+{
+    struct output totals = *o;
+    totals.block = o->info->totals;
+    return totals;
+}
 /* A text that is the value as toString() prints it, but ᴺᵁᴸᴸ for NULL. */
 void output_plain(const struct output *o, size_t column, size_t row, struct strbuf *out);
 

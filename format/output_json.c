@@ -174,11 +174,15 @@ static void begin(const struct output *o)
     begin_document(o, "[");
 }
 
-static void end_document(const struct output *o, const char *close)
+static void end_document(const struct output *o, const char *close, void (*write_totals)(const struct output *))
 {
     const struct output_info *info = o->info;
     strbuf_add_char(o->out, '\n');
     line(o, 1, close);
+    if (o->info->totals != NULL) {
+        struct output totals = output_totals(o);
+        write_totals(&totals);
+    }
     strbuf_addf(o->out, "\n\t\"rows\": %zu,\n\n", o->block->rows);
     if (info->rows_before_limit != 0)
         strbuf_addf(o->out, "\t\"rows_before_limit_at_least\": %llu,\n\n", (unsigned long long)info->rows_before_limit);
@@ -190,29 +194,39 @@ static void end_document(const struct output *o, const char *close)
                 (unsigned long long)info->bytes_read);
 }
 
-static void end(const struct output *o)
+static void pretty_row(const struct output *o, size_t row, size_t depth)
 {
-    end_document(o, "],");
+    const struct block *b = o->block;
+    line(o, depth, "{");
+    for (size_t c = 0; c < b->columns_count; c++) {
+        indent(o, depth + 1);
+        pretty_name(o, b->names[c]);
+        if (o->strings)
+            add_value(o, c, row);
+        else
+            pretty_value(o, &b->columns[c], row, depth + 1);
+        strbuf_add_text(o->out, c + 1 < b->columns_count ? ",\n" : "\n");
+    }
+    indent(o, depth);
+    strbuf_add_char(o->out, '}');
+}
+
+static void pretty_totals(const struct output *o)
+{
+    strbuf_add_char(o->out, '\n');
+    line(o, 1, "\"totals\":");
+    pretty_row(o, 0, 1);
+    strbuf_add_text(o->out, ",\n");
 }
 
 void output_json(struct output *o)
 {
-    const struct block *b = o->block;
     begin(o);
-    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
-        strbuf_add_text(o->out, row > 0 ? ",\n\t\t{\n" : "\t\t{\n");
-        for (size_t c = 0; c < b->columns_count; c++) {
-            indent(o, 3);
-            pretty_name(o, b->names[c]);
-            if (o->strings)
-                add_value(o, c, row);
-            else
-                pretty_value(o, &b->columns[c], row, 3);
-            strbuf_add_text(o->out, c + 1 < b->columns_count ? ",\n" : "\n");
-        }
-        strbuf_add_text(o->out, "\t\t}");
+    for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++) {
+        strbuf_add_text(o->out, row > 0 ? ",\n" : "");
+        pretty_row(o, row, 2);
     }
-    end(o);
+    end_document(o, "],", pretty_totals);
 }
 
 static void compact_row(const struct output *o, size_t row)
@@ -226,6 +240,13 @@ static void compact_row(const struct output *o, size_t row)
     strbuf_add_char(o->out, ']');
 }
 
+static void compact_totals(const struct output *o)
+{
+    strbuf_add_text(o->out, "\n\t\"totals\": ");
+    compact_row(o, 0);
+    strbuf_add_text(o->out, ",\n");
+}
+
 void output_json_compact(struct output *o)
 {
     begin(o);
@@ -233,7 +254,7 @@ void output_json_compact(struct output *o)
         strbuf_add_text(o->out, row > 0 ? ",\n\t\t" : "\t\t");
         compact_row(o, row);
     }
-    end(o);
+    end_document(o, "],", compact_totals);
 }
 
 /* ---- a row a line ---- */
@@ -336,6 +357,12 @@ static void rows_with_progress(const struct output *o, void (*write_row)(const s
         write_row(o, row);
         strbuf_add_text(o->out, "}\n");
     }
+    if (o->info->totals != NULL) {
+        struct output totals = output_totals(o);
+        strbuf_add_text(o->out, "{\"totals\":");
+        write_row(&totals, 0);
+        strbuf_add_text(o->out, "}\n");
+    }
     if (o->info->rows_before_limit != 0)
         strbuf_addf(o->out, "{\"rows_before_limit_at_least\":%llu}\n", (unsigned long long)o->info->rows_before_limit);
 }
@@ -396,5 +423,5 @@ void output_json_columns_metadata(struct output *o)
     begin_document(o, "{");
     if (o->block->rows > 0)
         all_columns(o, 2, true);
-    end_document(o, "},");
+    end_document(o, "},", pretty_totals);
 }

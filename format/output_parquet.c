@@ -25,7 +25,7 @@ void output_parquet(struct output *o)
     static const struct parquet_options options = { .profile = PARQUET_ANSWER, .codec = PARQUET_ZSTD };
     struct schema *schema = schema_of(o->block);
     struct parquet_writer *w = parquet_writer_new(schema, &options, add_bytes, o->out);
-    o->failed = !parquet_writer_add_last(w, o->block, o->err) || !parquet_writer_finish(w, NULL, 0, o->err);
+    o->failed = !parquet_writer_add(w, o->block, o->err) || !parquet_writer_finish(w, NULL, 0, o->err);
     parquet_writer_free(w);
     schema_unref(schema);
 }

@@ -108,27 +108,43 @@ static void add_tip(const struct output *o, size_t column, size_t row)
     strbuf_add_text(o->out, names[unit]);
 }
 
-void output_vertical(struct output *o)
+/* The columns of a row below one another, under a title. */
+static void vertical_row(const struct output *o, size_t row, const char *title, size_t title_width)
 {
     const struct block *b = o->block;
     size_t names_width = 0;
     for (size_t c = 0; c < b->columns_count; c++)
         names_width = MAX(names_width, width_of(b->names[c]));
-    for (size_t row = 0; row < b->rows && strbuf_ok(o->out); row++) {
-        size_t title = STR("Row :").len + number_width(row + 2); /* the engine's: that of the next row's number */
-        strbuf_addf(o->out, "%sRow %zu:", row > 0 ? "\n" : "", row + 1);
+    strbuf_addf(o->out, "%s\n", title);
+    repeat(o->out, "─", title_width);
+    strbuf_add_char(o->out, '\n');
+    for (size_t c = 0; c < b->columns_count; c++) {
+        strbuf_add(o->out, b->names[c]);
+        strbuf_add_char(o->out, ':');
+        repeat(o->out, " ", names_width - width_of(b->names[c]) + 1);
+        output_plain(o, c, row, o->out);
+        add_tip(o, c, row);
         strbuf_add_char(o->out, '\n');
-        repeat(o->out, "─", title);
-        strbuf_add_char(o->out, '\n');
-        for (size_t c = 0; c < b->columns_count; c++) {
-            strbuf_add(o->out, b->names[c]);
-            strbuf_add_char(o->out, ':');
-            repeat(o->out, " ", names_width - width_of(b->names[c]) + 1);
-            output_plain(o, c, row, o->out);
-            add_tip(o, c, row);
-            strbuf_add_char(o->out, '\n');
-        }
     }
+}
+
+static void vertical_rows(const struct output *o)
+{
+    for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++) {
+        char title[40];
+        snprintf(title, sizeof title, "%sRow %zu:", row > 0 ? "\n" : "", row + 1);
+        /* the engine's: the width of the next row's number */
+        vertical_row(o, row, title, STR("Row :").len + number_width(row + 2));
+    }
+}
+
+void output_vertical(struct output *o)
+{
+    vertical_rows(o);
+    if (o->info->totals == NULL)
+        return;
+    struct output totals = output_totals(o);
+    vertical_row(&totals, 0, "\n\nTotals:", STR("Totals:").len);
 }
 
 /* ---- tables ---- */
@@ -260,8 +276,19 @@ static bool begin(struct output *o, struct cells *cells)
     cells_init(cells, o);
     if (!too_wide(cells))
         return true;
-    output_vertical(o);
+    vertical_rows(o);
     return false;
+}
+
+/* The table of the rows, and one of WITH TOTALS. */
+static void tables(struct output *o, void (*table)(struct output *o))
+{
+    table(o);
+    if (o->info->totals == NULL)
+        return;
+    struct output totals = output_totals(o);
+    strbuf_add_text(o->out, "\nTotals:\n");
+    table(&totals);
 }
 
 static void head_row(const struct output *o, const struct cells *cells, size_t margin)
@@ -275,7 +302,7 @@ static void head_row(const struct output *o, const struct cells *cells, size_t m
     strbuf_add_text(o->out, "┃\n");
 }
 
-void output_pretty(struct output *o)
+static void boxed_table(struct output *o)
 {
     struct cells cells;
     if (begin(o, &cells)) {
@@ -299,6 +326,11 @@ void output_pretty(struct output *o)
     arena_free(cells.arena);
 }
 
+void output_pretty(struct output *o)
+{
+    tables(o, boxed_table);
+}
+
 /* The names as a part of the frame. */
 static void name_rule(const struct output *o, const struct cells *cells, size_t margin, const char *left,
                       const char *between, const char *right)
@@ -314,7 +346,7 @@ static void name_rule(const struct output *o, const struct cells *cells, size_t 
     strbuf_add_char(o->out, '\n');
 }
 
-void output_pretty_compact(struct output *o)
+static void compact_table(struct output *o)
 {
     struct cells cells;
     if (begin(o, &cells)) {
@@ -330,6 +362,11 @@ void output_pretty_compact(struct output *o)
     arena_free(cells.arena);
 }
 
+void output_pretty_compact(struct output *o)
+{
+    tables(o, compact_table);
+}
+
 static void name_line(const struct output *o, const struct cells *cells, size_t digits)
 {
     repeat(o->out, " ", digits + 1);
@@ -340,7 +377,7 @@ static void name_line(const struct output *o, const struct cells *cells, size_t 
     strbuf_add_text(o->out, "\n\n");
 }
 
-void output_pretty_space(struct output *o)
+static void spaced_table(struct output *o)
 {
     struct cells cells;
     if (begin(o, &cells)) {
@@ -354,6 +391,11 @@ void output_pretty_space(struct output *o)
         }
     }
     arena_free(cells.arena);
+}
+
+void output_pretty_space(struct output *o)
+{
+    tables(o, spaced_table);
 }
 
 /* ---- Markdown ---- */

@@ -91,16 +91,16 @@ static void add_columns(const struct output *o)
     strbuf_add_text(o->out, "\t\t</columns>\n\t</meta>\n");
 }
 
-static void add_row(const struct output *o, size_t row)
+static void add_row(const struct output *o, size_t row, const char *indent, const char *name)
 {
-    strbuf_add_text(o->out, "\t\t<row>\n");
+    strbuf_addf(o->out, "%s<%s>\n", indent, name);
     for (size_t c = 0; c < o->block->columns_count; c++) {
         struct str tag = tag_of(o->block->names[c]);
-        strbuf_addf(o->out, "\t\t\t<" STR_FMT ">", STR_ARG(tag));
+        strbuf_addf(o->out, "%s\t<" STR_FMT ">", indent, STR_ARG(tag));
         add_cell(o, &o->block->columns[c], row);
         strbuf_addf(o->out, "</" STR_FMT ">\n", STR_ARG(tag));
     }
-    strbuf_add_text(o->out, "\t\t</row>\n");
+    strbuf_addf(o->out, "%s</%s>\n", indent, name);
 }
 
 static void add_counts(const struct output *o)
@@ -124,8 +124,12 @@ void output_xml(struct output *o)
     add_columns(o);
     strbuf_add_text(o->out, "\t<data>\n");
     for (size_t row = 0; row < o->block->rows && strbuf_ok(o->out); row++)
-        add_row(o, row);
+        add_row(o, row, "\t\t", "row");
     strbuf_add_text(o->out, "\t</data>\n");
+    if (o->info->totals != NULL) {
+        struct output totals = output_totals(o);
+        add_row(&totals, 0, "\t", "totals");
+    }
     add_counts(o);
     strbuf_add_text(o->out, "</result>\n");
 }

@@ -67,27 +67,23 @@ typedef bool parquet_write_fn(void *context, struct str bytes, struct err *err);
 struct parquet_writer *parquet_writer_new(struct schema *schema, const struct parquet_options *options,
                                           parquet_write_fn *write, void *context);
 void parquet_writer_free(struct parquet_writer *w);
-/* Adds rows in their final order. Writes row groups as they fill. The block has the schema's columns. Errors: the
- * callback's, NOT_IMPLEMENTED for a type that cannot be stored, ARGUMENT_OUT_OF_BOUND for a time outside its Parquet
- * type; after one the writer can only be freed. */
+/* Adds rows in their final order, as row groups of their own: as few as row_group_rows and 64 MiB of decoded bytes
+ * allow. The block has the schema's columns. Errors: the callback's, NOT_IMPLEMENTED for a type that cannot be stored,
+ * ARGUMENT_OUT_OF_BOUND for a time outside its Parquet type; after one the writer can only be freed. */
 must_use bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err);
-/* The same for rows after which none follow: they are encoded where they are, without a copy. */
-must_use bool parquet_writer_add_last(struct parquet_writer *w, const struct block *block, struct err *err);
 /* Whether a row group of another file may be copied: the file was written for the same schema and profile, and what is
  * asked of a chunk (codec, Bloom filter) is what it has. */
 bool parquet_writer_takes_group(const struct parquet_writer *w, const struct parquet_file *file, size_t group);
-/* Copies the row group as it is, behind the rows added before, which become a row group. The checksum of each page is
+/* Copies the row group as it is, behind those that are written. The checksum of each page is
  * looked at; that the rest of the bytes are sound (parquet_verify_bytes), and that hash_sum is that of its rows, is for
  * the caller to know. Errors: those of reading and of parquet_writer_add. */
 must_use bool parquet_writer_copy_group(struct parquet_writer *w, struct parquet_file *file, size_t group,
                                         struct hash128 hash_sum, struct err *err);
-/* Writes the rows that wait as a row group. */
-must_use bool parquet_writer_end_rows(struct parquet_writer *w, struct err *err);
 /* Rows and row groups written so far, and the row-hash sum of one (options.hashes_rows). */
 uint64_t parquet_writer_rows(const struct parquet_writer *w);
 size_t parquet_writer_groups(const struct parquet_writer *w);
 struct hash128 parquet_writer_hash_sum(const struct parquet_writer *w, size_t group);
-/* Bytes of the file so far, those not yet given to the callback included; rows not yet encoded are not. */
+/* Bytes of the file so far, those not yet given to the callback included. */
 uint64_t parquet_writer_bytes(const struct parquet_writer *w);
 /* Last row group, indexes, footer with the given key-value metadata, and sluice.schema, sluice.format, sluice.check,
  * which the writer makes itself. Nothing may be added after. */

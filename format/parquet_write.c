@@ -1,5 +1,5 @@
-/* The writer: rows are collected until they make a row group, which is then encoded leaf by leaf. Rows of the last
- * block are encoded where they are. Nothing of a row group stays in memory but what the footer needs. */
+/* The writer: each block makes row groups, which are encoded leaf by leaf, where the rows are. Nothing of them stays in
+ * memory but what the footer needs. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -16,7 +16,6 @@ struct parquet_writer {
     struct arena *arena;
     struct pq_schema tree;
     bool *bad_utf8;
-    struct block pending;
     struct strbuf out;
     uint64_t written; /* bytes given away */
     struct hash64_stream *hash;
@@ -71,11 +70,6 @@ struct parquet_writer *parquet_writer_new(struct schema *schema, const struct pa
     w->bad_utf8 = ARENA_ARRAY(w->arena, bool, w->tree.leaves_count + 1);
     for (size_t i = 0; i < w->tree.leaves_count; i++)
         w->bad_utf8[i] = options->text_is_bytes && w->tree.leaves[i].type->kind == TYPE_STRING;
-    block_init(&w->pending, schema->columns_count);
-    for (size_t i = 0; i < schema->columns_count; i++) {
-        column_init(&w->pending.columns[i], schema->columns[i].type);
-        w->pending.names[i] = schema->columns[i].name;
-    }
     pq_schema_json(schema, options->profile, &w->schema_text);
     strbuf_add_text(&w->out, "PAR1");
     return w;
@@ -85,7 +79,6 @@ void parquet_writer_free(struct parquet_writer *w)
 {
     if (w == NULL)
         return;
-    block_fini(&w->pending);
     strbuf_fini(&w->out);
     strbuf_fini(&w->schema_text);
     hash64_stream_free(w->hash);
@@ -191,20 +184,13 @@ static bool write_group(struct parquet_writer *w, const struct block *block, siz
     return group_done(w, ok, err);
 }
 
-/* Rows of one row group, by count and by the bytes of a row of this block. */
+/* As few row groups as the limits of rows and bytes allow, all of about the same size. */
 static size_t group_rows(const struct parquet_writer *w, const struct block *block)
 {
-    size_t row_bytes = block->rows == 0 ? 1 : block_decoded_bytes(block) / block->rows + 1;
-    return MAX(MIN((size_t)w->options.row_group_rows, PQ_ROW_GROUP_BYTES / row_bytes), (size_t)1);
-}
-
-static bool write_pending(struct parquet_writer *w, struct err *err)
-{
-    if (w->pending.rows == 0)
-        return true;
-    bool ok = write_group(w, &w->pending, 0, w->pending.rows, err);
-    block_truncate(&w->pending, 0);
-    return ok;
+    size_t row_bytes = block_decoded_bytes(block) / block->rows + 1;
+    size_t limit = MAX(MIN((size_t)w->options.row_group_rows, PQ_ROW_GROUP_BYTES / row_bytes), (size_t)1);
+    size_t groups = (block->rows + limit - 1) / limit;
+    return (block->rows + groups - 1) / groups;
 }
 
 static void check_block(const struct parquet_writer *w, const struct block *block)
@@ -216,40 +202,18 @@ static void check_block(const struct parquet_writer *w, const struct block *bloc
     }
 }
 
-static bool add_rows(struct parquet_writer *w, const struct block *block, bool last, struct err *err)
+bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err)
 {
     check_block(w, block);
     if (!usable(w, err))
         return false;
-    size_t limit = group_rows(w, block), at = 0;
-    while (at < block->rows) {
-        size_t pending = w->pending.rows, count = MIN(block->rows - at, limit > pending ? limit - pending : 0);
-        if (pending == 0 && (count == limit || last)) {
-            if (!write_group(w, block, at, count, err))
-                return false;
-        } else if (count > 0) {
-            block_append(&w->pending, block, at, count);
-        }
-        at += count;
-        if (w->pending.rows >= limit && !write_pending(w, err))
+    size_t most = block->rows == 0 ? 0 : group_rows(w, block);
+    for (size_t at = 0, count; at < block->rows; at += count) {
+        count = MIN(most, block->rows - at);
+        if (!write_group(w, block, at, count, err))
             return false;
     }
     return true;
-}
-
-bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err)
-{
-    return add_rows(w, block, false, err);
-}
-
-bool parquet_writer_add_last(struct parquet_writer *w, const struct block *block, struct err *err)
-{
-    return add_rows(w, block, true, err);
-}
-
-bool parquet_writer_end_rows(struct parquet_writer *w, struct err *err)
-{
-    return usable(w, err) && write_pending(w, err);
 }
 
 uint64_t parquet_writer_rows(const struct parquet_writer *w)
@@ -282,7 +246,7 @@ bool parquet_writer_takes_group(const struct parquet_writer *w, const struct par
 bool parquet_writer_copy_group(struct parquet_writer *w, struct parquet_file *file, size_t group,
                                struct hash128 hash_sum, struct err *err)
 {
-    if (!parquet_writer_end_rows(w, err))
+    if (!usable(w, err))
         return false;
     const struct pq_meta_group *from = &file->meta.groups[group];
     struct pq_written_group *to = group_begin(w, (size_t)from->rows);
@@ -309,7 +273,7 @@ static void print_check(char *at, uint64_t hash)
 
 bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv, size_t kv_count, struct err *err)
 {
-    if (!parquet_writer_end_rows(w, err))
+    if (!usable(w, err))
         return false;
     struct pq_written_file file = { .schema = w->schema,
                                     .schema_text = strbuf_view(&w->schema_text),

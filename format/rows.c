@@ -490,8 +490,7 @@ static bool finish_row(struct row_parser *p)
 
 /* ---- errors ---- */
 
-/* Errors of the data, as opposed to those of the statement or of us: these may be tolerated. */
-static bool is_parse_error(enum err_code code)
+bool row_error_is_of_value(enum err_code code)
 {
     switch ((int)code) {
     case ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED:
@@ -505,12 +504,9 @@ static bool is_parse_error(enum err_code code)
     case ERR_CANNOT_READ_MAP_FROM_TEXT:
     case ERR_CANNOT_READ_ALL_DATA:
     case ERR_TOO_LARGE_STRING_SIZE:
-    case ERR_ARGUMENT_OUT_OF_BOUND:
     case ERR_INCORRECT_DATA:
-    case ERR_SYNTAX_ERROR:
     case ERR_CANNOT_PARSE_IPV4:
     case ERR_CANNOT_PARSE_IPV6:
-    case ERR_UNKNOWN_TYPE:
     case ERR_UNKNOWN_ELEMENT_OF_ENUM:
     case ERR_CANNOT_PARSE_ESCAPE_SEQUENCE:
     case ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE:
@@ -518,6 +514,13 @@ static bool is_parse_error(enum err_code code)
     default:
         return false;
     }
+}
+
+/* Errors of the data, as opposed to those of the statement or of us: these may be tolerated. */
+static bool is_parse_error(enum err_code code)
+{
+    return row_error_is_of_value(code) || code == ERR_ARGUMENT_OUT_OF_BOUND || code == ERR_SYNTAX_ERROR ||
+           code == ERR_UNKNOWN_TYPE;
 }
 
 /* Where it happened, in the error's text and in the report. */

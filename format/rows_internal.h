@@ -104,6 +104,8 @@ void row_field_default(struct row_parser *p, size_t column);
  */
 int row_column(struct row_parser *p, struct str name);
 struct str row_column_name(const struct row_parser *p, size_t column);
+/* Errors that say that bytes are no such value. In VALUES the evaluator may understand them. */
+bool row_error_is_of_value(enum err_code code);
 /* Passes over a byte order mark. */
 void row_skip_bom(struct row_parser *p);
 void row_sync_line(struct row_parser *p);           /* past the next \n */

@@ -32,33 +32,6 @@ static bool values_start(struct row_parser *p)
     return true;
 }
 
-/* Errors that mean "not a literal": the evaluator may understand more. */
-static bool is_soft(const struct err *err)
-{
-    switch ((int)err->code) {
-    case ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED:
-    case ERR_CANNOT_PARSE_QUOTED_STRING:
-    case ERR_CANNOT_PARSE_DATE:
-    case ERR_CANNOT_PARSE_DATETIME:
-    case ERR_CANNOT_PARSE_NUMBER:
-    case ERR_CANNOT_PARSE_UUID:
-    case ERR_CANNOT_PARSE_BOOL:
-    case ERR_CANNOT_READ_ARRAY_FROM_TEXT:
-    case ERR_CANNOT_READ_MAP_FROM_TEXT:
-    case ERR_CANNOT_READ_ALL_DATA:
-    case ERR_TOO_LARGE_STRING_SIZE:
-    case ERR_INCORRECT_DATA:
-    case ERR_CANNOT_PARSE_IPV4:
-    case ERR_CANNOT_PARSE_IPV6:
-    case ERR_UNKNOWN_ELEMENT_OF_ENUM:
-    case ERR_CANNOT_PARSE_ESCAPE_SEQUENCE:
-    case ERR_UNEXPECTED_DATA_AFTER_PARSED_VALUE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool delimiter(struct row_parser *p, bool last)
 {
     struct text_reader *r = &p->r;
@@ -174,7 +147,7 @@ static bool read_value(struct row_parser *p, size_t column, bool last)
         p->as_expression[column] = 0;
         return true;
     }
-    if (!is_soft(p->r.err))
+    if (!row_error_is_of_value(p->r.err->code))
         return false;
     forget(p, column);
     p->r.at = from;

@@ -402,3 +402,55 @@ bool sql_type_common(const struct type *a, const struct type *b, struct arena *a
     *common = nullable ? sql_type_nullable(type, arena) : type;
     return true;
 }
+
+/* ---- specs of arguments ---- */
+
+bool sql_type_fits(char letter, const struct type *type)
+{
+    switch (letter) {
+    case '*':
+        return true;
+    case 's':
+        return sql_type_is_string(type) || sql_type_is_enum(type);
+    case 'S':
+        return sql_type_is_string(type) || type->kind == TYPE_ARRAY || type->kind == TYPE_MAP;
+    case 'n':
+        return sql_type_is_number(type);
+    case 'i':
+        return sql_type_is_int(type);
+    case 't':
+        return sql_type_is_time(type);
+    case 'a':
+        return type->kind == TYPE_ARRAY;
+    case 'm':
+        return type->kind == TYPE_MAP;
+    default:
+        return false;
+    }
+}
+
+struct sql_spec sql_spec_read(const char *text)
+{
+    struct sql_spec spec = { 0 };
+    bool optional = false;
+    for (; *text != '\0'; text++) {
+        optional |= *text == '?';
+        spec.repeats |= *text == '+';
+        if (*text == '?' || *text == '+')
+            continue;
+        must(spec.most < sizeof spec.letters);
+        spec.letters[spec.most++] = *text;
+        spec.least += optional ? 0 : 1;
+    }
+    return spec;
+}
+
+bool sql_spec_counts(const struct sql_spec *spec, size_t arguments)
+{
+    return arguments >= spec->least && (arguments <= spec->most || spec->repeats);
+}
+
+char sql_spec_letter(const struct sql_spec *spec, size_t argument)
+{
+    return spec->letters[MIN(argument, spec->most - 1)];
+}

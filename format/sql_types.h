@@ -31,6 +31,19 @@ bool sql_type_has_sign(const struct type *type);
 bool sql_type_is_unsigned(const struct type *type); /* how its cells are read */
 unsigned sql_type_scale(const struct type *type);   /* digits after the point: Decimal, DateTime64; else 0 */
 
+/* Is it what a letter of a function's spec asks for? * anything, s string or enum, S string, array or map, n number,
+ * i integer, t date or time, a array, m map. False for other letters. */
+bool sql_type_fits(char letter, const struct type *type);
+/* The letters of a spec, one for each argument: those behind ? are optional, + repeats the last. */
+struct sql_spec {
+    char letters[16];
+    size_t least, most; /* of arguments; most: letters, also where the last repeats */
+    bool repeats;
+};
+struct sql_spec sql_spec_read(const char *spec);
+bool sql_spec_counts(const struct sql_spec *spec, size_t arguments);
+char sql_spec_letter(const struct sql_spec *spec, size_t argument);
+
 /* plus, minus, multiply, divide, intDiv, modulo of two numbers. NULL: no such operation. */
 enum sql_operator { SQL_PLUS, SQL_MINUS, SQL_MULTIPLY, SQL_DIVIDE, SQL_INT_DIV, SQL_MODULO };
 const struct type *sql_type_arithmetic(enum sql_operator op, const struct type *a, const struct type *b,

@@ -4,12 +4,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/metric.h"
 #include "buffer/buffers.h"
-#include "buffer/spool.h"
 #include "config/config.h"
 #include "format/codec.h"
+#include "gateway/identify.h"
+#include "gateway/ready.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
+#include "gateway/settings_request.h"
 
 #define PLAIN "text/plain; charset=UTF-8"
 enum { STUCK_S = 30, FLUSH_WAIT_S = 60 };
@@ -18,7 +22,7 @@ enum request_step admin_metrics(struct request *request)
 {
     struct reply *reply = &request->reply;
     struct err err;
-    if (!request->home->admin && !request->gateway->config->metrics)
+    if (!request->home->admin && !request->home->rules->config->metrics)
         return request_fail_text(request, 404, "Metrics are served on the admin port alone.\n");
     bool open = reply_wants_openmetrics(request->h_accept);
     struct strbuf page = { 0 };
@@ -54,21 +58,8 @@ enum request_step admin_healthy(struct request *request)
 
 enum request_step admin_ready(struct request *request)
 {
-    struct gateway *gateway = request->gateway;
     struct strbuf why = { 0 };
-    enum gateway_stage stage = (enum gateway_stage)atomic_load(&gateway->stage);
-    if (stage != STAGE_SERVING) {
-        strbuf_addf(&why, "%s\n", gateway_stage_name(stage));
-    } else {
-        struct buffers_stats stats;
-        buffers_get_stats(gateway->buffers, &stats);
-        if (stats.bytes > gateway->memory_max / 2)
-            strbuf_add_text(&why, "memory: the buffers are full\n");
-        struct spool_stats spool;
-        spool_get_stats(gateway->spool, &spool);
-        if (spool.broken)
-            strbuf_add_text(&why, "spool: its disk has failed, nothing is taken until a restart\n");
-    }
+    ready_why_not(request->gateway, &why);
     reply_text(&request->reply, why.len > 0 ? 503 : 200, PLAIN, why.len > 0 ? strbuf_view(&why) : STR("ready\n"));
     strbuf_fini(&why);
     return REQUEST_ANSWER;
@@ -83,14 +74,33 @@ enum request_step admin_startup(struct request *request)
     return REQUEST_ANSWER;
 }
 
+/* Commands are for those who may do anything to all tables; without users for this machine. */
+static bool may_command(struct request *request, struct err *err)
+{
+    struct settings_request url = { 0 };
+    const struct config_user *user;
+    if (!settings_request_read_url(&url, request->query_string, request->arena, err) ||
+        !identify(request, &url, &user, err))
+        return false;
+    bool may = (user->grants & GRANT_ADMIN) != 0 && user->tables.count == 0;
+    log_info("admin command: user=" STR_FMT " peer=%s path=" STR_FMT " allowed=%d", STR_ARG(user->name), request->peer,
+             STR_ARG(request->path), may);
+    return may ||
+           err_set(err, ERR_ACCESS_DENIED, STR_FMT ": Not enough privileges. This needs the grant admin for all tables",
+                   STR_ARG(user->name));
+}
+
 enum request_step admin_post_begin(struct request *request)
 {
+    struct err err = { 0 };
     if (!str_is(request->method, "POST")) {
         reply_header(&request->reply, "Allow", "POST");
         return request_fail_text(request, 405, "POST only\n");
     }
     if (atomic_load(&request->gateway->stage) < STAGE_SERVING)
         return request_fail_text(request, 503, "not started yet\n");
+    if (!may_command(request, &err))
+        return request->slow_password ? identify_slowly(request) : request_fail(request, &err);
     return request_want_body(request, false, false);
 }
 

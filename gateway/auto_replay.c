@@ -7,6 +7,7 @@
 #include "dlq/dlq.h"
 #include "gateway/gateway.h"
 #include "gateway/replay.h"
+#include "gateway/rules.h"
 
 enum { PAGE = 256 };
 static const uint64_t round_ns_max = 10 * NS_PER_S;
@@ -58,13 +59,10 @@ static void replay_ids(struct auto_replay *replay, const uint64_t *ids, size_t c
 }
 
 /* The due letters of the page after after_id, which moves on; at the end of the list it is 0 again. */
-static bool find_due(struct auto_replay *replay, uint64_t ids[PAGE], size_t *due_count)
+static bool find_due(struct auto_replay *replay, const struct auto_replay_policy *policy, uint64_t ids[PAGE],
+                     size_t *due_count)
 {
     struct gateway *gateway = replay->gateway;
-    const struct config *config = gateway->config;
-    struct auto_replay_policy policy = { .attempts_max = config->dlq_replay_attempts,
-                                         .pause_ns_min = config->dlq_replay_min,
-                                         .pause_ns_max = config->dlq_replay_max };
     struct arena *arena = arena_new(65536);
     struct letter *letters = NULL;
     struct err err = { 0 };
@@ -75,19 +73,31 @@ static bool find_due(struct auto_replay *replay, uint64_t ids[PAGE], size_t *due
         log_warn("dead letters are not listed: code=%d reason=\"%s\"", (int)err.code, err.text);
     *due_count = 0;
     for (size_t i = 0; i < count; i++)
-        if (auto_replay_wants(&letters[i], &policy, &due_ns) && due_ns <= wall_ns)
+        if (auto_replay_wants(&letters[i], policy, &due_ns) && due_ns <= wall_ns)
             ids[(*due_count)++] = letters[i].id;
     replay->after_id = count == PAGE ? letters[count - 1].id : 0;
     arena_free(arena);
     return ok;
 }
 
+static struct auto_replay_policy policy_now(struct gateway *gateway)
+{
+    struct rules *rules = gateway_rules(gateway);
+    const struct config *config = rules->config;
+    struct auto_replay_policy policy = { .attempts_max = config->dlq_replay_attempts,
+                                         .pause_ns_min = config->dlq_replay_min,
+                                         .pause_ns_max = config->dlq_replay_max };
+    rules_unref(rules);
+    return policy;
+}
+
 uint64_t auto_replay_step(struct auto_replay *replay, uint64_t now_ns)
 {
     struct gateway *gateway = replay->gateway;
-    uint64_t ids[PAGE], round_ns = MIN(round_ns_max, gateway->config->dlq_replay_min);
+    struct auto_replay_policy policy = policy_now(gateway);
+    uint64_t ids[PAGE], round_ns = MIN(round_ns_max, policy.pause_ns_min);
     size_t count = 0;
-    if (gateway->config->dlq_replay_attempts == 0 || !any_passes(gateway->dlq) || !find_due(replay, ids, &count))
+    if (policy.attempts_max == 0 || !any_passes(gateway->dlq) || !find_due(replay, &policy, ids, &count))
         return now_ns + round_ns;
     if (count > 0)
         replay_ids(replay, ids, count);

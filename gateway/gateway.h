@@ -11,16 +11,16 @@
 #include "base/fs.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "base/sync.h"
 #include "base/version.h"
 
-struct auth;
 struct buffers;
-struct config;
 struct dlq;
 struct insert_log;
 struct ledger;
 struct metric_series;
 struct pool;
+struct rules;
 struct running;
 struct sessions;
 struct spool;
@@ -35,9 +35,8 @@ enum gateway_stage { STAGE_STARTING, STAGE_RECOVERING, STAGE_SERVING, STAGE_DRAI
 const char *gateway_stage_name(enum gateway_stage stage);
 
 struct gateway {
-    /* Frozen; a reload puts another in its place, and the old one stays valid until the end, as does the next. */
-    const struct config *_Atomic config;
-    struct auth *_Atomic auth;
+    struct mutex rules_lock;     /* LOCK_CACHE: to take a reference before the last one goes */
+    struct rules *_Atomic rules; /* what is in force */
     struct clock *clock;
     struct rng *rng;
     struct fs *fs;
@@ -47,7 +46,7 @@ struct gateway {
     struct spool *spool;
     struct sink *sink;
     struct dlq *dlq;
-    struct pool *pool;
+    struct pool *pool, *password_pool;
     struct sessions *sessions;
     struct running *running;
     struct insert_log *insert_log;
@@ -60,6 +59,8 @@ struct gateway {
     _Atomic int stage; /* enum gateway_stage */
     /* Rises with whatever may make a cached plan stale: DDL, reload. */
     _Atomic uint64_t generation;
+    _Atomic uint64_t disk_free_bytes; /* where the data is, as of the last look, every ten seconds */
+    atomic_bool disk_is_readonly;
     /* Bodies being received or waiting for a statement; bounded. */
     _Atomic uint64_t body_bytes;
     uint64_t body_bytes_max;
@@ -75,6 +76,11 @@ struct gateway {
     char exception_tag[17]; /* 16 random lower-case letters */
     char keep_alive[32];    /* "timeout=30, max=9999" */
 };
+
+/* What is in force, a reference: rules_unref(). Any thread. */
+struct rules *gateway_rules(struct gateway *gateway);
+/* Takes the caller's reference; lets go of the rules before. */
+void gateway_set_rules(struct gateway *gateway, struct rules *rules);
 
 /* Takes n bytes of the budget for bodies. False: there is no room (and nothing was taken). */
 bool gateway_reserve_body(struct gateway *gateway, uint64_t bytes);

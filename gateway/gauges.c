@@ -11,6 +11,7 @@
 #include "buffer/spool.h"
 #include "dlq/dlq.h"
 #include "gateway/gateway.h"
+#include "gateway/ready.h"
 #include "storage/store.h"
 
 /* What the buffers hold for one table. */
@@ -120,6 +121,8 @@ static void read_letters(struct gateway *gateway)
         struct str reason = code == 0 ? STR("other") : str_of(err_name((enum err_code)code));
         metric_series_set(metric_series1(METRIC_DEAD_LETTERS, reason), (double)stats.causes.entries[i].letters);
     }
+    double age_s = (double)(clock_wall_ns(gateway->clock) - stats.oldest_wall_ns) / (double)NS_PER_S;
+    metric_set(METRIC_DEAD_LETTER_OLDEST_AGE, stats.oldest_wall_ns == 0 || age_s < 0 ? 0 : age_s);
     metric_set(METRIC_DEAD_LETTER_BYTES, (double)stats.bytes);
     metric_set(METRIC_DEAD_LETTER_LIMIT, (double)stats.bytes_max);
 }
@@ -137,7 +140,10 @@ static void read_daemon(struct gateway *gateway)
     int stage = atomic_load(&gateway->stage);
     for (int i = STAGE_STARTING; i <= STAGE_DRAINING; i++)
         metric_series_set(metric_series1(METRIC_STAGE, str_of(gateway_stage_name((enum gateway_stage)i))), i == stage);
-    metric_set(METRIC_READY, stage == STAGE_SERVING);
+    struct strbuf why = { 0 };
+    ready_why_not(gateway, &why);
+    metric_set(METRIC_READY, why.len == 0);
+    strbuf_fini(&why);
     metric_set(METRIC_MEMORY_LIMIT, (double)gateway->memory_max);
     metric_series_set(metric_series1(METRIC_HTTP_IN_FLIGHT, STR("clickhouse")),
                       (double)atomic_load(&gateway->unanswered[0]));
@@ -166,10 +172,22 @@ static void collect(void *context)
 /* Values that are known from the start are there from the start, so that the first event shows as an increase. */
 static void announce(void)
 {
-    static const char *const reasons[] = { "memory", "disk", "parts", "connections", "draining" };
+    static const char *const reasons[] = { "memory", "disk", "parts", "connections", "draining", "quota" };
     static const char *const phases[] = { "head", "body", "wait", "write" };
     for (size_t i = 0; i < ARRAY_COUNT(reasons); i++)
         metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(reasons[i])), 0);
+    static const char *const failures[] = { "credentials", "budget" };
+    static const char *const outcomes[] = { "retry", "rejected", "unknown" };
+    static const char *const verdicts[] = { "stored", "duplicate", "refused", "unknown" };
+    for (size_t i = 0; i < ARRAY_COUNT(outcomes); i++)
+        metric_series_add(metric_series(METRIC_FLUSH_FAILURES, (struct str[]){ STR("store"), str_of(outcomes[i]) }), 0);
+    for (size_t i = 0; i < ARRAY_COUNT(verdicts); i++)
+        metric_series_add(metric_series1(METRIC_DEAD_LETTER_REPLAYS, str_of(verdicts[i])), 0);
+    metric_series_add(metric_series1(METRIC_DISK_ERRORS, STR("spool")), 0);
+    metric_series_add(metric_series1(METRIC_METRICS_OVERFLOW, STR("table")), 0);
+    metric_series_set(metric_series1(METRIC_SINK_UP, STR("store")), 1);
+    for (size_t i = 0; i < ARRAY_COUNT(failures); i++)
+        metric_series_add(metric_series1(METRIC_AUTH_FAILURES, str_of(failures[i])), 0);
     for (size_t i = 0; i < ARRAY_COUNT(phases); i++)
         metric_series_add(metric_series1(METRIC_HTTP_TIMEOUTS, str_of(phases[i])), 0);
 }

@@ -21,6 +21,7 @@
 #include "format/rows.h"
 #include "gateway/plan.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
@@ -84,7 +85,7 @@ static void put_error(struct err *err)
         err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "The server is stopping: nothing of this insert was kept");
 }
 
-static void insert_resumed(struct request *request)
+static enum request_step insert_resumed(struct request *request)
 {
     const struct request_verdict *verdict = &request->verdict;
     struct err err = { 0 };
@@ -96,13 +97,12 @@ static void insert_resumed(struct request *request)
         else
             err_set(&err, ERR_TIMEOUT_EXCEEDED,
                     "The server stopped before this insert was flushed: whether it was stored is unknown");
-        (void)answer_error(request, &err);
-        return;
+        return answer_error(request, &err);
     }
     if (verdict->outcome == INSERT_STORED || verdict->outcome == INSERT_DUPLICATE) {
         answer_ok(request, ACK_STORED);
     } else if (verdict->outcome != INSERT_PENDING) {
-        (void)answer_error(request, &verdict->err);
+        return answer_error(request, &verdict->err);
     } else if (request->waits_for_spool) {
         answer_ok(request, ACK_SPOOLED);
     } else {
@@ -111,8 +111,9 @@ static void insert_resumed(struct request *request)
             "The server stopped before this insert was stored: it is in the spool, and will be when the server starts "
             "again");
         reply_header(&request->reply, "X-Sluice-Ack", ack_name(ACK_SPOOLED));
-        (void)answer_error(request, &err);
+        return answer_error(request, &err);
     }
+    return REQUEST_ANSWER;
 }
 
 /* --- hand-over ---------------------------------------------------------------------------------------------------- */
@@ -230,7 +231,8 @@ static bool may_write(struct request *request, const struct plan *plan, struct e
                        STR_ARG(plan->user->name));
     if (str_find_char(request->token, '\0') != STR_NONE)
         return err_set(err, ERR_BAD_ARGUMENTS, "insert_deduplication_token holds a zero byte");
-    return true;
+    return auth_take_quota(plan->rules->auth, plan->user, request->data.len, request->home->now_ns, &request->again_ns,
+                           err);
 }
 
 static bool admission_check(struct request *request, const struct plan *plan, struct err *err)
@@ -238,7 +240,7 @@ static bool admission_check(struct request *request, const struct plan *plan, st
     if (!may_write(request, plan, err))
         return false;
     if ((plan->settings.wait || plan->settings.spooled) &&
-        request->home->parked_count >= request->gateway->config->http_waiters)
+        request->home->parked_count >= request->home->rules->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
     const struct format_settings *format = &plan->shape->format_settings;

@@ -9,6 +9,7 @@
 #include "gateway/plan.h"
 #include "gateway/request.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 #include "gateway/running.h"
 #include "gateway/statement.h"
 #include "storage/ddl.h"
@@ -46,7 +47,7 @@ static bool print_rows(struct request *request, struct sql_result *result, struc
     if (table != NULL)
         schema = table_def(table)->schema;
     strbuf_fini(&request->body);
-    strbuf_init(&request->body, (size_t)request->gateway->config->sql_result_max);
+    strbuf_init(&request->body, (size_t)request->plan->rules->config->sql_result_max);
     bool ok = name_columns(request, schema, &result->block, err) && output_format_find(STR("Native"), &native, err) &&
               output_write(native, &result->block, &info, &request->plan->settings.format, &request->body, err);
     request->data = strbuf_view(&request->body);

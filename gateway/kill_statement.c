@@ -6,7 +6,9 @@
 #include "format/block.h"
 #include "format/lexer.h"
 #include "gateway/gateway.h"
+#include "gateway/plan.h"
 #include "gateway/request.h"
+#include "gateway/rules.h"
 #include "gateway/running.h"
 #include "gateway/statement.h"
 #include "storage/sql.h"
@@ -35,7 +37,7 @@ static const char *kill_one(struct request *request, struct str query_id, enum k
         return "finished";
     if (mode == KILL_ASYNC)
         return "waiting";
-    uint64_t until_ns = clock_mono_ns(gateway->clock) + gateway->config->sql_time_max;
+    uint64_t until_ns = clock_mono_ns(gateway->clock) + request->plan->rules->config->sql_time_max;
     return running_wait_gone(gateway->running, query_id, until_ns) ? "finished" : "cant_cancel";
 }
 

@@ -10,7 +10,7 @@
 #include "base/strbuf.h"
 #include "base/version.h"
 #include "config/config.h"
-#include "gateway/runtime.h"
+#include "gateway/check.h"
 
 extern char **environ;
 
@@ -71,12 +71,12 @@ static struct runtime_environment read_environment(const struct config_arguments
 
 static enum runtime_exit check_files(const struct config *config, const struct runtime_environment *environment)
 {
-    struct err err = { 0 };
+    struct strbuf said = { 0 };
     log_configure(LOG_WARN, LOG_LOGFMT);
-    if (runtime_check(config, environment, &err))
-        return RUNTIME_CLEAN;
-    fprintf(stderr, "%s\n", err.text);
-    return RUNTIME_CONFIG;
+    enum runtime_exit status = check_world(config, environment, &said);
+    fputs(strbuf_cstr(&said), stderr);
+    strbuf_fini(&said);
+    return status;
 }
 
 /* One thread takes them all; but faults of our own go their usual way. */
@@ -116,10 +116,10 @@ int main(int argc, char **argv)
     } else {
         struct command_line line = { argc, argv };
         struct runtime_environment environment = read_environment(&arguments, &line);
-        mem_keep_freed();
         block_signals();
         configure_log(config);
         status = runtime_run(config, &environment);
+        config = NULL;
     }
     config_free(config);
     strbuf_fini(&problems);

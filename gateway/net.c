@@ -35,6 +35,12 @@ static bool split(struct str address, char host[HOST_BYTES], char port[PORT_BYTE
     return true;
 }
 
+bool net_check(struct str address, struct err *err)
+{
+    char host[HOST_BYTES], port[PORT_BYTES];
+    return split(address, host, port, err);
+}
+
 static uint16_t port_of(const struct sockaddr_storage *address)
 {
     if (address->ss_family == AF_INET)

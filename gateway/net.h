@@ -14,6 +14,8 @@ enum { NET_SOCKETS_MAX = 64 };
 /* count listening sockets on HOST:PORT ("[::1]:8124", "*:0"), sharing the port between them; *port is the port in use.
  * Errors: BAD_ARGUMENTS, CANNOT_OPEN_FILE (address in use, ...). */
 must_use bool net_listen(struct str address, size_t count, int fds[NET_SOCKETS_MAX], uint16_t *port, struct err *err);
+/* Is it HOST:PORT? Errors: BAD_ARGUMENTS. */
+must_use bool net_check(struct str address, struct err *err);
 /* A listening unix socket at an absolute path, with permissions from the beginning. A socket that nobody listens on any
  * more is replaced; anything else at the path stays. Errors: BAD_ARGUMENTS, CANNOT_OPEN_FILE. */
 must_use bool net_listen_unix(struct str path, unsigned mode, int *fd, struct err *err);

@@ -12,7 +12,9 @@
 #include "format/insert_head.h"
 #include "format/rows.h"
 #include "gateway/gateway.h"
+#include "gateway/identify.h"
 #include "gateway/request.h"
+#include "gateway/rules.h"
 #include "gateway/sessions.h"
 #include "storage/ddl.h"
 #include "storage/store.h"
@@ -34,7 +36,7 @@ struct plans *plans_new(void)
     return NEW(struct plans);
 }
 
-static void plans_clear(struct plans *plans)
+void plans_forget(struct plans *plans)
 {
     size_t at = 0;
     struct str key;
@@ -43,22 +45,25 @@ static void plans_clear(struct plans *plans)
         plan_unref(plan);
     map_fini(&plans->map);
     plan_unref(plans->last);
+    plans->last = NULL;
+    plans->bytes = 0;
 }
 
 void plans_free(struct plans *plans)
 {
     if (plans == NULL)
         return;
-    plans_clear(plans);
+    plans_forget(plans);
     strbuf_fini(&plans->last_key);
     strbuf_fini(&plans->key);
     free(plans);
 }
 
-static struct plan *plan_new(uint64_t generation)
+static struct plan *plan_new(struct rules *rules, uint64_t generation)
 {
     struct plan *plan = NEW(struct plan);
     plan->refs = 1;
+    plan->rules = rules_ref(rules);
     plan->generation = generation;
     plan->arena = arena_new(PLAN_ARENA_BYTES);
     return plan;
@@ -77,6 +82,7 @@ void plan_unref(struct plan *plan)
     plan_unref(plan->of_body);
     schema_unref(plan->null_schema);
     shape_unref(plan->shape);
+    rules_unref(plan->rules);
     arena_free(plan->arena);
     free(plan);
 }
@@ -125,7 +131,7 @@ static void key_make(struct plans *plans, const struct request *request, struct 
     key_add(plans, false, request->h_key);
     key_add(plans, request->quota_header_given, request->h_database);
     key_add(plans, request->get_or_head, request->h_format);
-    key_add(plans, request->loopback, STR_EMPTY);
+    key_add(plans, request->loopback, request->certificate);
 }
 
 /* --- an INSERT ---------------------------------------------------------------------------------------------------- */
@@ -299,7 +305,7 @@ static void settings_copy(struct plan *plan, const struct plan *from)
 bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct str text, struct plan **out,
                      size_t *data_offset, struct err *err)
 {
-    struct plan *plan = plan_new(from->generation);
+    struct plan *plan = plan_new(from->rules, from->generation);
     struct insert_head head = { 0 };
     settings_copy(plan, from);
     struct str statement = str_sub(text, 0, (size_t)MIN(plan->settings.max_query_size, (uint64_t)text.len));
@@ -328,20 +334,6 @@ failed:
 }
 
 /* --- making and finding ------------------------------------------------------------------------------------------- */
-
-static bool claim_check(struct request *request, struct plan *plan, struct err *err)
-{
-    const struct settings_request *s = &plan->settings;
-    struct auth_claim claim = { .header_user = request->h_user,
-                                .header_key = request->h_key,
-                                .authorization = request->h_authorization,
-                                .authorization_given = request->authorization_given,
-                                .url_user = s->user,
-                                .url_password = s->password,
-                                .url_user_given = s->user_given,
-                                .loopback = request->loopback };
-    return auth_check(request->gateway->auth, &claim, plan->arena, &plan->user, err);
-}
 
 static bool session_timeout(struct settings_request *s, struct err *err)
 {
@@ -422,17 +414,18 @@ static bool url_insert(struct request *request, struct plan **plan, struct err *
 static struct plan *plan_make(struct plans *plans, struct request *request, struct str session_id, struct err *err)
 {
     struct gateway *gateway = request->gateway;
-    struct plan *plan = plan_new(atomic_load_explicit(&gateway->generation, memory_order_acquire));
-    settings_request_init(&plan->settings, gateway->config);
+    struct plan *plan =
+        plan_new(request->home->rules, atomic_load_explicit(&gateway->generation, memory_order_acquire));
+    settings_request_init(&plan->settings, plan->rules->config);
     struct str url = arena_dup(plan->arena, str_sub(strbuf_view(&plans->key), 0, plans->url_bytes));
     request->authenticated = false;
-    if (!settings_request_read_url(&plan->settings, url, plan->arena, err) || !claim_check(request, plan, err) ||
-        !session_enter(request, plan, session_id, err))
+    if (!settings_request_read_url(&plan->settings, url, plan->arena, err) ||
+        !identify(request, &plan->settings, &plan->user, err) || !session_enter(request, plan, session_id, err))
         goto failed;
     request->authenticated = true;
     if (request->session != NULL)
         settings_request_add_session(&plan->settings, request->session, plan->arena);
-    settings_request_add_profile(&plan->settings, plan->user->settings, plan->user->settings_count, plan->arena);
+    settings_request_add_profile(&plan->settings, plan->user, plan->arena);
     if (!context_check(request, plan, err) || !url_insert(request, &plan, err))
         goto failed;
     return plan;

@@ -19,13 +19,15 @@
 struct request;
 struct gateway;
 struct rng;
+struct rules;
 
 struct plan {
     int refs; /* one polling thread, or one request: not atomic */
     uint64_t generation;
     struct arena *arena;
     struct settings_request settings;
-    const struct auth_user *user;
+    struct rules *rules; /* that it was made by; a reference, which user lives as long as */
+    const struct config_user *user;
     struct str database;
     struct str output_format; /* header, else default_format; empty: none given */
 
@@ -42,9 +44,12 @@ struct plan {
 struct plans;
 struct plans *plans_new(void);
 void plans_free(struct plans *plans); /* NULL is fine */
+/* Other rules are in force. */
+void plans_forget(struct plans *plans);
 
 /* The plan for the request, which gets a reference and its volatile parameters (query id, token).
- * request->authenticated says how far an error came. Errors: those of auth_check and of settings, UNKNOWN_DATABASE; of
+ * request->authenticated says how far an error came, request->slow_password that identify_slowly() is the next step.
+ * Errors: those of auth_check and of settings, UNKNOWN_DATABASE; of
  * plan_for_insert where the URL holds a whole INSERT. */
 must_use bool plan_find(struct plans *plans, struct request *request, struct err *err);
 /* The plan of an INSERT whose statement is the start of text (of its first max_query_size bytes), made from a plan

@@ -88,7 +88,7 @@ void pool_free(struct pool *pool)
 
 void pool_submit(struct request *request)
 {
-    struct pool *pool = request->gateway->pool;
+    struct pool *pool = request->pool;
     mutex_lock(&pool->lock);
     bool room = pool->waiting_count < pool->waiting_max && !pool->stopping;
     if (room) {
@@ -99,7 +99,7 @@ void pool_submit(struct request *request)
     mutex_unlock(&pool->lock);
     if (room)
         return;
-    err_set(&request->verdict.err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many statements wait for a thread: %zu",
+    err_set(&request->verdict.err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many requests wait for a thread: %zu",
             pool->waiting_max);
     request_decide(request, true);
 }

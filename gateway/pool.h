@@ -1,4 +1,4 @@
-/* pool.h: the few threads on which statements run, so that polling threads never block. */
+/* pool.h: the few threads on which statements run, or slow passwords are tried, so that polling threads never block. */
 #ifndef SLUICE_GATEWAY_POOL_H
 #define SLUICE_GATEWAY_POOL_H
 #include <stddef.h>
@@ -11,6 +11,7 @@ struct request;
 struct pool *pool_new(struct gateway *gateway, size_t threads, size_t waiting_max);
 /* Runs what waits, then stops the threads. Nobody submits any more. NULL is fine. */
 void pool_free(struct pool *pool);
-/* request->publish of parked requests: request->work runs on a thread, then the request is decided. Any thread. */
+/* request->publish of parked requests: request->work runs on a thread of request->pool, then the request is decided.
+ * Any thread. */
 void pool_submit(struct request *request);
 #endif

@@ -14,6 +14,7 @@
 #include "dlq/dlq.h"
 #include "format/lexer.h"
 #include "gateway/gateway.h"
+#include "gateway/rules.h"
 #include "gateway/settings_request.h"
 #include "gateway/sink_store.h"
 
@@ -104,7 +105,9 @@ static bool letter_shape(struct gateway *gateway, const struct letter *letter, s
     const struct row_format *format = NULL;
     struct str *columns = NULL;
     size_t columns_count = 0;
-    settings_request_init(&settings, gateway->config);
+    struct rules *rules = gateway_rules(gateway);
+    settings_request_init(&settings, rules->config);
+    rules_unref(rules);
     if (!row_format_find(letter->format, &format, err) ||
         !columns_read(letter->columns, arena, &columns, &columns_count, err))
         return false;
@@ -282,7 +285,10 @@ static size_t replay_group(struct gateway *gateway, struct replay_verdict *verdi
     }
     (void)buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_COMMAND);
     gateway->wake_flushers(gateway);
-    group_wait(gateway, group, clock_mono_ns(gateway->clock) + gateway->config->wait_for_async_insert_timeout, cancel);
+    struct rules *rules = gateway_rules(gateway);
+    uint64_t wait_ns = rules->config->wait_for_async_insert_timeout;
+    rules_unref(rules);
+    group_wait(gateway, group, clock_mono_ns(gateway->clock) + wait_ns, cancel);
     for (size_t i = 0; i < done; i++) {
         struct item item;
         if (put[i]) {

@@ -13,6 +13,7 @@
 #include "gateway/plan.h"
 #include "gateway/pool.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 #include "gateway/sessions.h"
 
 enum {
@@ -98,6 +99,8 @@ void request_finish(struct request *request)
     request->session = NULL;
     plan_unref(request->plan);
     request->plan = NULL;
+    rules_unref(request->rules);
+    request->rules = NULL;
     reply_fini(&request->reply);
 }
 
@@ -218,6 +221,14 @@ static bool is_turned_away(struct request *request, struct err *err)
     return false;
 }
 
+static enum request_step begin_route(struct request *request)
+{
+    enum request_step step = request->route->begin(request);
+    if (step == REQUEST_MORE && request->phase == PHASE_HEAD)
+        request->phase = PHASE_BODY;
+    return step;
+}
+
 enum request_step request_begin(struct request *request, struct str method, struct str version)
 {
     struct err err = { 0 };
@@ -248,20 +259,38 @@ enum request_step request_begin(struct request *request, struct str method, stru
         request->reply.status = 204;
         return REQUEST_ANSWER;
     }
-    enum request_step step = request->route->begin(request);
-    if (step == REQUEST_MORE && request->phase == PHASE_HEAD)
-        request->phase = PHASE_BODY;
-    return step;
+    return begin_route(request);
+}
+
+enum request_step request_begin_again(struct request *request)
+{
+    request->phase = PHASE_HEAD;
+    request->work = NULL;
+    atomic_store_explicit(&request->park, PARK_NONE, memory_order_relaxed);
+    return begin_route(request);
 }
 
 /* --- the body ----------------------------------------------------------------------------------------------------- */
 
-static enum request_step too_large(struct request *request)
+static bool check_received(const struct request *request, uint64_t bytes, struct err *err)
 {
-    struct err err;
-    err_set(&err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.body_max (%llu bytes)",
-            (unsigned long long)request->gateway->config->http_body_max);
-    return request_fail(request, &err);
+    uint64_t max = request->home->rules->config->http_body_max;
+    return bytes <= max || err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.body_max (%llu bytes)",
+                                   (unsigned long long)max);
+}
+
+/* Decoded bytes that one request may hold; their buffer has one more. More than all bodies may is too much for ever. */
+static uint64_t held_max(const struct request *request)
+{
+    return MIN(request->home->rules->config->http_decoded_max, request->gateway->body_bytes_max - 1);
+}
+
+static bool too_large(const struct request *request, struct err *err)
+{
+    uint64_t decoded_max = request->home->rules->config->http_decoded_max, max = held_max(request);
+    return err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than %s (%llu bytes)",
+                   max == decoded_max ? "http.decoded_max" : "what memory.max leaves to bodies",
+                   (unsigned long long)max);
 }
 
 /* Keeps the budget in step with what the buffers really hold. */
@@ -282,11 +311,12 @@ static bool account(struct request *request, struct err *err)
 /* Called by routes that want the body, from begin: opens the decoders and makes room. */
 enum request_step request_want_body(struct request *request, bool native_frames, bool skip_checksums)
 {
-    const struct config *config = request->gateway->config;
-    struct codec_limits limits = { config->http_decoded_max, config->http_ratio_max };
+    const struct config *config = request->home->rules->config;
+    uint64_t max = held_max(request);
+    struct codec_limits limits = { max, config->http_ratio_max };
     struct err err = { 0 };
-    if (request->content_length > config->http_body_max)
-        return too_large(request);
+    if (!check_received(request, request->content_length, &err))
+        return request_fail(request, &err);
     struct codec *codec = NULL;
     if (!codec_open(request->h_content_encoding, &limits, &codec, &err))
         return request_fail(request, &err);
@@ -294,9 +324,14 @@ enum request_step request_want_body(struct request *request, bool native_frames,
         request->codecs[request->codecs_count++] = codec;
     if (native_frames)
         request->codecs[request->codecs_count++] = codec_open_native(&limits, skip_checksums);
-    strbuf_init(&request->body, (size_t)config->http_decoded_max);
-    strbuf_init(&request->unframed, (size_t)config->http_decoded_max);
-    if (request->codecs_count == 0 && request->content_length > 0) {
+    bool is_known = request->codecs_count == 0 && request->content_length > 0; /* how large it becomes */
+    if (is_known && request->content_length > max) {
+        (void)too_large(request, &err);
+        return request_fail(request, &err);
+    }
+    strbuf_init(&request->body, (size_t)(is_known ? request->content_length : max));
+    strbuf_init(&request->unframed, (size_t)max);
+    if (is_known) {
         (void)strbuf_room(&request->body, (size_t)MIN(request->content_length, (uint64_t)RESERVE_AHEAD_MAX));
         if (!account(request, &err))
             return request_fail(request, &err);
@@ -322,8 +357,7 @@ static bool decode(struct request *request, struct str piece, bool last, struct 
             return false;
     }
     if (!strbuf_ok(out))
-        return err_set(err, ERR_QUERY_IS_TOO_LARGE, "The body is larger than http.decoded_max (%llu bytes)",
-                       (unsigned long long)request->gateway->config->http_decoded_max);
+        return too_large(request, err);
     return account(request, err);
 }
 
@@ -334,9 +368,7 @@ enum request_step request_body(struct request *request, struct str piece)
     if (request->phase == PHASE_SWALLOW)
         return REQUEST_MORE;
     must(request->phase == PHASE_BODY);
-    if (request->body_bytes > request->gateway->config->http_body_max)
-        return too_large(request);
-    if (!decode(request, piece, false, &err))
+    if (!check_received(request, request->body_bytes, &err) || !decode(request, piece, false, &err))
         return request_fail(request, &err);
     return REQUEST_MORE;
 }
@@ -392,7 +424,7 @@ bool request_end_wait(struct request *request, enum park_state how)
     return false;
 }
 
-bool request_resumed(struct request *request)
+bool request_resumed(struct request *request, enum request_step *step)
 {
     must(request->phase == PHASE_PARKED);
     request->phase = PHASE_ANSWERED;
@@ -402,7 +434,7 @@ bool request_resumed(struct request *request)
         return false;
     if (how == PARK_STOPPED)
         atomic_fetch_add_explicit(&request->gateway->waits_given_up, 1, memory_order_relaxed);
-    request->resumed(request);
+    *step = request->resumed(request);
     return true;
 }
 
@@ -443,6 +475,8 @@ static const char *throttle_reason(const struct request *request, enum err_code 
         return "disk";
     case ERR_TOO_MANY_PARTS:
         return "parts";
+    case ERR_QUOTA_EXCEEDED:
+        return "quota";
     default:
         return NULL;
     }
@@ -471,6 +505,8 @@ static void say_when_to_retry(struct request *request, enum err_code code)
     uint64_t drain_ns =
         gateway->buffers == NULL ? 0 : buffers_drain_ns(gateway->buffers, clock_mono_ns(gateway->clock));
     unsigned retry_s = reply_retry_after(code, drain_ns, gateway->rng);
+    if (request->again_ns > request->home->now_ns)
+        retry_s = (unsigned)((request->again_ns - request->home->now_ns + NS_PER_S - 1) / NS_PER_S);
     if (retry_s > 0)
         reply_header(&request->reply, "Retry-After", arena_printf(request->arena, "%u", retry_s));
 }
@@ -497,18 +533,20 @@ enum request_step request_fail_text(struct request *request, int status, const c
     return refuse(request);
 }
 
-static void worked(struct request *request)
+static enum request_step worked(struct request *request)
 {
     if (request->reply.status == 0) { /* it never ran: no thread was free, or its client had gone */
         if (request->verdict.err.code == ERR_OK)
             err_set(&request->verdict.err, ERR_QUERY_WAS_CANCELLED, "Query was cancelled");
-        (void)request_fail(request, &request->verdict.err);
+        return request_fail(request, &request->verdict.err);
     }
+    return REQUEST_ANSWER;
 }
 
 enum request_step request_to_pool(struct request *request, bool (*work)(struct request *))
 {
     request->work = work;
+    request->pool = request->gateway->pool;
     request->deadline_ns = UINT64_MAX;
     request->publish = pool_submit;
     request->resumed = worked;

@@ -26,6 +26,7 @@
 #include "base/strbuf.h"
 #include "buffer/insert.h"
 #include "format/insert_head.h"
+#include "gateway/auth.h"
 #include "gateway/gate.h"
 #include "gateway/gateway.h"
 #include "gateway/reply.h"
@@ -34,8 +35,10 @@ struct codec;
 struct output_format;
 struct plan;
 struct plans;
+struct pool;
 struct request;
 struct route;
+struct rules;
 struct session;
 
 enum request_step { REQUEST_MORE, REQUEST_ANSWER, REQUEST_PARK };
@@ -46,6 +49,7 @@ enum park_state { PARK_NONE, PARK_WAITING, PARK_CLAIMED, PARK_DECIDED, PARK_TIME
 struct request_home {
     struct gateway *gateway;
     struct plans *plans; /* cache of this polling thread */
+    struct rules *rules; /* in force in this turn of the loop; a reference */
     bool admin;
     size_t parked_count;
     uint64_t now_ns; /* of the current turn of the loop */
@@ -79,6 +83,7 @@ struct request {
     bool length_given, chunked, old_version, get_or_head;
     uint64_t content_length;
     const char *peer;
+    struct str certificate; /* names of the client's, a line each; empty: none */
     bool loopback;
     bool overloaded; /* the home is close to its limit of connections */
 
@@ -91,6 +96,9 @@ struct request {
     uint64_t body_bytes;         /* as received */
     uint64_t decoded_bytes;      /* of the whole body */
     uint64_t body_reserved;      /* taken from the gateway's budget */
+    struct auth_attempt attempt; /* a password that has to be tried */
+    struct rules *rules;         /* by which; a reference, while it is tried */
+    bool slow_password, tried;   /* it has to be; it was */
     bool authenticated, refused; /* refused: reply holds an error, the body is only swallowed */
     struct plan *plan;           /* what URL and headers mean; a reference */
     struct session *session;     /* entered; NULL without session_id */
@@ -104,8 +112,10 @@ struct request {
     atomic_bool cancel;
     bool gone;            /* the client left while a worker was busy with its request */
     uint64_t deadline_ns; /* of the wait; UINT64_MAX: none */
+    uint64_t again_ns;    /* when the user's quota has room again; 0: it has */
     void (*publish)(struct request *request);
-    void (*resumed)(struct request *request);
+    enum request_step (*resumed)(struct request *request); /* PHASE_HEAD: what to do next, as at its begin */
+    struct pool *pool;
     struct list job; /* in the pool */
     bool (*work)(struct request *request);
     struct request_verdict verdict;
@@ -152,11 +162,13 @@ bool request_claim(struct request *request);
 void request_decide(struct request *request, bool kick);
 /* Home's thread: ends the wait another way. False: it had been decided. */
 bool request_end_wait(struct request *request, enum park_state how);
-/* The connection is back: the reply is built. False: the client has gone, there is nothing to say. */
-bool request_resumed(struct request *request);
+/* The connection is back: *step is what comes next. False: the client has gone, there is nothing to say. */
+bool request_resumed(struct request *request, enum request_step *step);
 
 /* For routes. From begin, where the body is wanted: opens the decoders and makes room. MORE, or the refusal. */
 enum request_step request_want_body(struct request *request, bool native_frames, bool skip_checksums);
+/* From resumed: the route begins anew. */
+enum request_step request_begin_again(struct request *request);
 /* The refusal. While a short body is still coming it is read and thrown away first (MORE), so that the connection lives
  * on; a long one ends the connection. */
 enum request_step request_fail(struct request *request, const struct err *err);

@@ -25,14 +25,15 @@
 #include "buffer/spool.h"
 #include "config/config.h"
 #include "dlq/dlq.h"
-#include "gateway/auth.h"
 #include "gateway/auto_replay.h"
+#include "gateway/check.h"
 #include "gateway/gateway.h"
 #include "gateway/gauges.h"
 #include "gateway/insert_log.h"
 #include "gateway/loop.h"
 #include "gateway/net.h"
 #include "gateway/pool.h"
+#include "gateway/rules.h"
 #include "gateway/running.h"
 #include "gateway/server_mhd.h"
 #include "gateway/sessions.h"
@@ -46,10 +47,11 @@
 enum {
     DESCRIPTORS_KEPT = 256, /* for parts, letters, logs */
     STATEMENT_THREADS = 4,
+    PASSWORD_THREADS = 2,
+    PASSWORDS_WAITING_MAX = 16,
     STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
-    MERGE_MEMORY_MIN = 32 << 20, /* below it, parts that many inserts made would not be merged at all */
     INSERT_LOG_SECONDS = 3600,
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
@@ -61,15 +63,10 @@ enum {
 
 struct runtime {
     struct gateway gateway;      /* first: gateway callbacks find the runtime by it */
-    const struct config *config; /* of the start: what needs a restart is read here, the rest from gateway.config */
+    struct rules *rules;         /* of the start; a reference */
+    const struct config *config; /* of those: what needs a restart is read here, the rest from gateway.rules */
     const struct runtime_environment *environment;
-    struct mutex reload_lock; /* LOCK_RUNTIME; guards the next two, and the change from one to the next */
-    struct reloaded {
-        struct config *config;
-        struct auth *auth;
-    } * reloaded; /* owned until the end: plans and requests may look at any of them */
-    size_t reloaded_count;
-    struct auth *auth; /* of the start */
+    struct mutex reload_lock; /* LOCK_RUNTIME; one reload at a time */
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
@@ -81,6 +78,7 @@ struct runtime {
     uint16_t data_port, admin_port, tls_port;
     bool unix_made;
     atomic_bool hurry;
+    int64_t clock_offset_ns; /* wall against monotonic, as the keeper saw it last; 0: not yet */
     char *dlq_dir, *damaged_dir, *data_dir;
 };
 
@@ -158,6 +156,7 @@ static void set_limits(struct runtime *runtime)
     gateway->memory_max = memory_max(runtime->config, gateway->fs);
     gateway->connections_max = connections_max(runtime->config, gateway->memory_max, descriptors_max());
     gateway->body_bytes_max = gateway->memory_max / 4;
+    mem_keep_freed(gateway->memory_max);
 }
 
 /* --- steps -------------------------------------------------------------------------------------------------------- */
@@ -210,14 +209,37 @@ static uint64_t publish_step(void *context, uint64_t now_ns)
     return store_publish_step(((struct runtime *)context)->gateway.store, now_ns, false);
 }
 
+static void look_at_disk(struct gateway *gateway)
+{
+    uint64_t bytes;
+    struct err err;
+    const char *dir = store_dir(gateway->store);
+    atomic_store(&gateway->disk_is_readonly, access(dir, W_OK) != 0);
+    if (!fs_free_bytes(gateway->fs, dir, &bytes, &err))
+        return;
+    atomic_store(&gateway->disk_free_bytes, bytes);
+    metric_series_set(metric_series1(METRIC_DISK_FREE_BYTES, STR("data")), (double)bytes);
+}
+
+/* The wall clock against the other: a jump is told once. */
+static void look_at_clock(struct runtime *runtime)
+{
+    struct clock *clock = runtime->gateway.clock;
+    int64_t offset_ns = clock_wall_ns(clock) - (int64_t)clock_mono_ns(clock);
+    int64_t moved_ns = runtime->clock_offset_ns == 0 ? 0 : offset_ns - runtime->clock_offset_ns;
+    runtime->clock_offset_ns = offset_ns;
+    if (moved_ns > -(int64_t)NS_PER_S && moved_ns < (int64_t)NS_PER_S)
+        return;
+    metric_add(METRIC_CLOCK_JUMPS, 1);
+    log_warn("the wall clock jumped: by_ms=%lld", (long long)(moved_ns / (int64_t)NS_PER_MS));
+}
+
 static uint64_t keep_step(void *context, uint64_t now_ns)
 {
     struct gateway *gateway = &((struct runtime *)context)->gateway;
-    uint64_t bytes;
-    struct err err;
     uint64_t next_ns = MIN(dlq_step(gateway->dlq, now_ns), store_clean_step(gateway->store, now_ns));
-    if (fs_free_bytes(gateway->fs, store_dir(gateway->store), &bytes, &err))
-        metric_series_set(metric_series1(METRIC_DISK_FREE_BYTES, STR("data")), (double)bytes);
+    look_at_disk(gateway);
+    look_at_clock(context);
     return MIN(next_ns, now_ns + 10 * NS_PER_S);
 }
 
@@ -306,46 +328,20 @@ static bool start_server(struct runtime *runtime, struct server_options *options
     return true;
 }
 
-static bool has_tls(const struct config *config)
-{
-    return config->tls_listen.len > 0;
-}
-
-bool runtime_check(const struct config *config, const struct runtime_environment *environment, struct err *err)
-{
-    if (!has_tls(config))
-        return true;
-    if (config->tls_cert.len == 0 || config->tls_key.len == 0)
-        return err_set(err, ERR_BAD_ARGUMENTS, "tls.listen needs tls.cert and tls.key");
-    return tls_load(fs_posix(), environment->credentials_dir, config->tls_cert.data, config->tls_key.data,
-                    clock_wall_ns(clock_real()), err);
-}
-
 /* Its own thread: a handshake takes milliseconds. */
 static bool start_tls(struct runtime *runtime, struct err *err)
 {
     const struct config *config = runtime->config;
     int fds[NET_SOCKETS_MAX];
-    if (!has_tls(config))
+    if (config->tls_listen.len == 0)
         return true;
-    if (!runtime_check(config, runtime->environment, err) ||
+    if (!check_tls(config, runtime->environment->credentials_dir, err) ||
         !net_listen(config->tls_listen, 1, fds, &runtime->tls_port, err))
         return false;
     struct server_options options = {
         .listen_fd = fds[0], .tls = true, .connections_max = runtime->gateway.connections_max / 2, .name = "tls"
     };
     return start_server(runtime, &options, err);
-}
-
-static bool parse_mode(struct str text, unsigned *mode)
-{
-    *mode = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '7' || *mode > 0777)
-            return false;
-        *mode = *mode * 8 + (unsigned)(text.data[i] - '0');
-    }
-    return text.len > 0 && *mode <= 0777;
 }
 
 static bool start_unix(struct runtime *runtime, struct err *err)
@@ -356,10 +352,7 @@ static bool start_unix(struct runtime *runtime, struct err *err)
     int fd;
     if (path.len == 0)
         return true;
-    if (!parse_mode(config->unix_mode, &mode))
-        return err_set(err, ERR_BAD_ARGUMENTS, "unix.mode: \"" STR_FMT "\" is not a mode in octal, as 0660",
-                       STR_ARG(config->unix_mode));
-    if (!net_listen_unix(path, mode, &fd, err))
+    if (!check_mode(config->unix_mode, &mode, err) || !net_listen_unix(path, mode, &fd, err))
         return false;
     runtime->unix_made = true;
     struct server_options options = { .listen_fd = fd,
@@ -401,7 +394,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .clock = gateway->clock,
                                      .rng = gateway->rng,
                                      .dir = runtime->data_dir,
-                                     .merge_memory = MAX(gateway->memory_max / 4, MERGE_MEMORY_MIN),
+                                     .merge_memory = gateway->memory_max / 4,
                                      .merge_threads = runtime->config->merge_threads,
                                      .merge_bytes_per_s = runtime->config->storage_merge_rate,
                                      .bytes_max = runtime->config->storage_max_bytes,
@@ -475,6 +468,7 @@ static void start_workers(struct runtime *runtime)
     struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 8 * 3,
                                      .pressure_bytes = gateway->memory_max / 4,
                                      .shapes_max = config->buffers_max };
+    metric_set(METRIC_BUFFERS_LIMIT, (double)config->buffers_max);
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,
                                             .bytes_max = gateway->memory_max / 64,
@@ -511,6 +505,7 @@ static void start_workers(struct runtime *runtime)
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
     runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
+    gateway->password_pool = pool_new(gateway, PASSWORD_THREADS, PASSWORDS_WAITING_MAX);
     metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
 }
 
@@ -552,6 +547,7 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     if (!open_store(runtime, exit_status, err) || !open_letters(runtime, err) || !open_spool(runtime, err))
         return false;
     metric_set(METRIC_RECOVERY_SECONDS, (double)(clock_mono_ns(gateway->clock) - from_ns) / (double)NS_PER_S);
+    look_at_disk(gateway);
     start_workers(runtime);
     if (!start_servers(runtime, err) || !start_tls(runtime, err) || !start_unix(runtime, err))
         return false;
@@ -573,17 +569,13 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
 static void take_config(struct runtime *runtime, struct config *config, struct strbuf *kept)
 {
     struct gateway *gateway = &runtime->gateway;
-    struct auth *auth = auth_new(config);
     mutex_lock(&runtime->reload_lock);
-    config_keep_fixed(config, gateway->config, kept);
-    runtime->reloaded = mem_realloc(runtime->reloaded, (runtime->reloaded_count + 1) * sizeof(runtime->reloaded[0]));
-    runtime->reloaded[runtime->reloaded_count++] = (struct reloaded){ config, auth };
-    atomic_store(&gateway->config, config);
-    atomic_store(&gateway->auth, auth);
+    config_keep_fixed(config, runtime->config, kept);
     log_set_level((enum log_level)config->log_level);
     flusher_set_retry(runtime->flusher, (unsigned)config->flush_attempts, config->flush_retry_min,
                       MAX(config->flush_retry_max, config->flush_retry_min));
     store_set_merge_rate(gateway->store, config->storage_merge_rate);
+    gateway_set_rules(gateway, rules_new(config));
     atomic_fetch_add(&gateway->generation, 1); /* plans hold what the old one said */
     mutex_unlock(&runtime->reload_lock);
 }
@@ -603,15 +595,15 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
     struct strbuf kept = { 0 };
     struct err err = { 0 };
     bool ok = environment->load_again(environment->load_context, &config, problems);
-    if (ok && has_tls(runtime->config) && !runtime_check(config, environment, &err)) {
+    if (ok && runtime->config->tls_listen.len > 0 && !check_tls(config, environment->credentials_dir, &err)) {
         strbuf_addf(problems, "%s\n", err.text);
         config_free(config);
         ok = false;
     }
     if (ok) {
+        size_t users_count = config->users_count;
         take_config(runtime, config, &kept);
-        log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", config->users_count,
-                 strbuf_cstr(&kept));
+        log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", users_count, strbuf_cstr(&kept));
     } else {
         struct str rest = strbuf_view(problems), problem;
         while (str_cut(&rest, '\n', &problem))
@@ -759,10 +751,18 @@ static bool answered_until(struct runtime *runtime, uint64_t deadline_ns)
     return true;
 }
 
+static uint64_t shutdown_deadline(struct gateway *gateway)
+{
+    struct rules *rules = gateway_rules(gateway);
+    uint64_t span_ns = rules->config->shutdown_deadline;
+    rules_unref(rules);
+    return span_ns;
+}
+
 static enum runtime_exit drain(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
-    uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = gateway->config->shutdown_deadline;
+    uint64_t from_ns = clock_mono_ns(gateway->clock), span_ns = shutdown_deadline(gateway);
     uint64_t deadline_ns = from_ns + span_ns;
     atomic_store(&runtime->auto_replay.stopping, true);
     set_stage(runtime, STAGE_DRAINING);
@@ -785,7 +785,7 @@ static enum runtime_exit drain(struct runtime *runtime)
     buffers_get_stats(gateway->buffers, &stats);
     uint64_t given_up = atomic_load(&gateway->waits_given_up);
     struct spool_stats spool;
-    spool_sync(gateway->spool);
+    (void)spool_sync(gateway->spool); /* its statistics tell what is left */
     spool_get_stats(gateway->spool, &spool);
     log_info("stopped: took_ms=%llu inserts_left=%llu inserts_spooled=%llu waiters_unknown=%llu unanswered=%llu",
              (unsigned long long)((clock_mono_ns(gateway->clock) - from_ns) / NS_PER_MS),
@@ -833,6 +833,7 @@ static void stop(struct runtime *runtime)
     loop_stop(runtime->flushers);  /* they wake listeners, so they go first */
     stop_servers(runtime);
     gauges_stop(gateway);
+    pool_free(gateway->password_pool);
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
@@ -857,12 +858,9 @@ static void stop(struct runtime *runtime)
         net_unlink_unix(runtime->config->unix_listen);
     running_free(gateway->running);
     sessions_free(gateway->sessions);
-    auth_free(runtime->auth);
-    for (size_t i = 0; i < runtime->reloaded_count; i++) {
-        auth_free(runtime->reloaded[i].auth);
-        config_free(runtime->reloaded[i].config);
-    }
-    free(runtime->reloaded);
+    gateway_set_rules(gateway, NULL);
+    rules_unref(runtime->rules);
+    mutex_fini(&gateway->rules_lock);
     mutex_fini(&runtime->reload_lock);
     free(runtime->sources);
     free(runtime->data_dir);
@@ -878,7 +876,7 @@ static char *below(struct str dir, const char *name)
     return strbuf_take(&path);
 }
 
-enum runtime_exit runtime_run(const struct config *config, const struct runtime_environment *environment)
+enum runtime_exit runtime_run(struct config *config, const struct runtime_environment *environment)
 {
     struct runtime *runtime = NEW(struct runtime);
     struct gateway *gateway = &runtime->gateway;
@@ -887,13 +885,13 @@ enum runtime_exit runtime_run(const struct config *config, const struct runtime_
     runtime->config = config;
     runtime->environment = environment;
     runtime->admin_fd = -1;
-    gateway->config = config;
     gateway->clock = clock_real();
     gateway->rng = rng_real();
     gateway->fs = fs_posix();
     mutex_init(&runtime->reload_lock, LOCK_RUNTIME);
-    runtime->auth = auth_new(config);
-    gateway->auth = runtime->auth;
+    mutex_init(&gateway->rules_lock, LOCK_CACHE);
+    runtime->rules = rules_new(config);
+    gateway_set_rules(gateway, rules_ref(runtime->rules));
     gateway->reload = reload;
     gateway->ledger = ledger_new();
     gateway->sessions = sessions_new(SESSIONS_MAX, SESSIONS_BYTES_MAX);

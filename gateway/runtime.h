@@ -31,9 +31,7 @@ struct runtime_environment {
     void *load_context;
 };
 
-/* What --check-config looks at beside the configuration itself: the files that it names. Errors: those of tls_load. */
-must_use bool runtime_check(const struct config *config, const struct runtime_environment *environment,
-                            struct err *err);
-/* Runs until a signal ends it. All signals have to be blocked by the caller before any thread starts. */
-enum runtime_exit runtime_run(const struct config *config, const struct runtime_environment *environment);
+/* Runs until a signal ends it; takes the configuration over. All signals have to be blocked by the caller before any
+ * thread starts. */
+enum runtime_exit runtime_run(struct config *config, const struct runtime_environment *environment);
 #endif

@@ -24,9 +24,11 @@
 #include "base/metric.h"
 #include "base/sync.h"
 #include "config/config.h"
+#include "gateway/lingerers.h"
 #include "gateway/plan.h"
 #include "gateway/request.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 #include "gateway/tls.h"
 
 enum {
@@ -54,6 +56,9 @@ struct conn {
     struct request *request;
     struct ready *ready; /* being sent */
     bool watched, loopback;
+    bool certificate_read;
+    struct strbuf certificate; /* names of the client's, a line each; empty: none that counts */
+    bool is_sending;           /* a body that was refused */
     char peer[64];
 };
 
@@ -75,9 +80,10 @@ struct server {
     struct MHD_Daemon *daemon;
     const char *name;
     int epoll_fd, event_fd, mhd_fd, listen_fd;
-    bool keep_fd, admin, quiesced;
+    bool keep_fd, admin, tls, quiesced;
     uint64_t connections_max, connections, closed;
     struct list conns;
+    struct lingerers *lingerers;
     struct list parked; /* struct request, by link */
     uint64_t next_deadline_ns, next_scan_ns;
     struct list spare;
@@ -154,7 +160,7 @@ static void conn_opened(struct server *server, struct MHD_Connection *connection
     conn->fd = info == NULL ? -1 : info->connect_fd;
     info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     peer_name(conn, info == NULL ? NULL : info->client_addr);
-    conn->deadline_ns = server->home.now_ns + server->gateway->config->http_header_timeout;
+    conn->deadline_ns = server->home.now_ns + server->home.rules->config->http_header_timeout;
     list_push_back(&server->conns, &conn->link);
     server->connections++;
     atomic_fetch_add_explicit(&server->gateway->connections, 1, memory_order_relaxed);
@@ -204,14 +210,25 @@ static void conn_drop_request(struct server *server, struct conn *conn)
     request_give(server, request);
 }
 
+/* The socket lives on, so it has to leave our epoll set by hand. */
+static void conn_linger(struct server *server, const struct conn *conn)
+{
+    if (conn->watched)
+        (void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
+    lingerers_add(server->lingerers, conn->fd, server->home.now_ns);
+}
+
 /* The descriptor is closed right after: the kernel takes it out of our epoll set. */
 static void conn_closed(struct server *server, struct conn *conn)
 {
     conn_drop_request(server, conn);
+    if (conn->is_sending)
+        conn_linger(server, conn);
     list_remove(&conn->link);
     server->connections--;
     server->closed++;
     atomic_fetch_sub_explicit(&server->gateway->connections, 1, memory_order_relaxed);
+    strbuf_fini(&conn->certificate);
     free(conn);
 }
 
@@ -236,6 +253,15 @@ static struct conn *conn_of(struct MHD_Connection *connection)
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
+/* Once, when the handshake is over. */
+static void read_certificate(struct conn *conn, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    conn->certificate_read = true;
+    if (info != NULL && tls_client_ca() != NULL)
+        tls_client_names(info->tls_session, &conn->certificate);
+}
+
 /* The request line has been read: a request begins, and the library hands this pointer to every later call. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -247,10 +273,13 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     request->connection = connection;
     request->peer = conn->peer;
     request->loopback = conn->loopback;
+    if (server->tls && !conn->certificate_read)
+        read_certificate(conn, connection);
+    request->certificate = strbuf_view(&conn->certificate);
     request->overloaded =
         !server->admin && server->connections > server->connections_max - server->connections_max / 10;
     conn->request = request;
-    conn->deadline_ns = MIN(conn->deadline_ns, server->home.now_ns + server->gateway->config->http_header_timeout);
+    conn->deadline_ns = MIN(conn->deadline_ns, server->home.now_ns + server->home.rules->config->http_header_timeout);
     return request;
 }
 
@@ -366,7 +395,7 @@ static enum MHD_Result send_reply(struct server *server, struct MHD_Connection *
     enum MHD_Result result;
     count_answer(server, request);
     conn->phase = CONN_REPLY;
-    conn->deadline_ns = server->home.now_ns + server->gateway->config->http_request_timeout;
+    conn->deadline_ns = server->home.now_ns + server->home.rules->config->http_request_timeout;
     conn->ready = closing || request->old_version ? NULL : ready_take(server, reply);
     if (conn->ready != NULL)
         return MHD_queue_response(connection, (unsigned int)reply->status, conn->ready->response);
@@ -498,24 +527,44 @@ static void begin_body(struct server *server, struct conn *conn)
 {
     uint64_t now_ns = server->home.now_ns;
     conn->phase = CONN_BODY;
-    conn->deadline_ns = now_ns + server->gateway->config->http_request_timeout;
+    conn->deadline_ns = now_ns + server->home.rules->config->http_request_timeout;
     conn->window_ns = now_ns + (BODY_ALLOWANCE_S + BODY_WINDOW_S) * NS_PER_S;
     conn->window_bytes = 0;
     conn->scan_bytes = UINT64_MAX; /* not looked at yet */
+}
+
+static enum MHD_Result after_head(struct server *server, struct MHD_Connection *connection, struct request *request,
+                                  enum request_step step)
+{
+    begin_body(server, conn_of(connection));
+    if (step == REQUEST_PARK)
+        return park(server, connection, request);
+    if (step == REQUEST_MORE)
+        return MHD_YES;
+    if (request->reply.close || request_has_body(request)) { /* the body is not wanted: the connection ends with this */
+        conn_of(connection)->is_sending = request_has_body(request);
+        return send_reply(server, connection, request);
+    }
+    request->phase = PHASE_READY; /* an answer in the first call would end the connection */
+    return MHD_YES;
+}
+
+static enum MHD_Result back_from_park(struct server *server, struct MHD_Connection *connection, struct request *request)
+{
+    enum request_step step;
+    if (!request_resumed(request, &step))
+        return MHD_NO;
+    if (request->phase == PHASE_ANSWERED)
+        return send_reply(server, connection, request);
+    return after_head(server, connection, request, step); /* the body has not been read yet */
 }
 
 static enum MHD_Result first_call(struct server *server, struct MHD_Connection *connection, struct request *request,
                                   const char *method, const char *version)
 {
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, on_header, request);
-    begin_body(server, conn_of(connection));
     atomic_fetch_add_explicit(&server->gateway->unanswered[server->admin], 1, memory_order_relaxed);
-    if (request_begin(request, str_of(method), str_of(version)) != REQUEST_ANSWER)
-        return MHD_YES;
-    if (request->reply.close || request_has_body(request)) /* the body is not wanted: the connection ends with this */
-        return send_reply(server, connection, request);
-    request->phase = PHASE_READY; /* an answer in the first call would end the connection */
-    return MHD_YES;
+    return after_head(server, connection, request, request_begin(request, str_of(method), str_of(version)));
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url, const char *method,
@@ -530,7 +579,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     if (request->phase == PHASE_READY)
         return send_reply(server, connection, request);
     if (request->phase == PHASE_PARKED)
-        return request_resumed(request) ? send_reply(server, connection, request) : MHD_NO;
+        return back_from_park(server, connection, request);
     if (*data_bytes > 0) {
         enum request_step step = request_body(request, str_make(data, *data_bytes));
         must(step == REQUEST_MORE);
@@ -558,7 +607,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (request == NULL)
         return;
     struct conn *conn = conn_of(connection);
-    const struct config *config = server->gateway->config;
+    const struct config *config = server->home.rules->config;
     must(conn->request == request);
     conn_drop_request(server, conn);
     conn->phase = CONN_HEAD;
@@ -602,6 +651,7 @@ static void scan(struct server *server)
     static const char *const phases[] = { "head", "body", "wait", "write" };
     uint64_t now_ns = server->home.now_ns;
     server->next_scan_ns = now_ns + NS_PER_S;
+    lingerers_run(server->lingerers, now_ns);
     LIST_EACH (node, &server->conns) {
         struct conn *conn = LIST_ENTRY(node, struct conn, link);
         if (conn->phase == CONN_WORK)
@@ -618,7 +668,7 @@ static int wait_ms(struct server *server, uint64_t now_ns)
 {
     MHD_UNSIGNED_LONG_LONG library_ms;
     uint64_t until_ns = server->next_deadline_ns;
-    if (!list_empty(&server->conns))
+    if (!list_empty(&server->conns) || lingerers_count(server->lingerers) > 0)
         until_ns = MIN(until_ns, server->next_scan_ns);
     uint64_t ms = 60000;
     if (until_ns != UINT64_MAX)
@@ -645,6 +695,8 @@ static void turn(struct server *server, const struct epoll_event *events, int co
         eventfd_t value;
         if (from == &server->event_fd)
             (void)eventfd_read(server->event_fd, &value);
+        else if (from == server->lingerers)
+            lingerers_run(server->lingerers, server->home.now_ns);
         else if (from != &server->mhd_fd)
             (void)client_left(server, from);
     }
@@ -671,6 +723,17 @@ static void read_clock(struct server *server)
     server->home.wall_ns = clock_wall_ns(server->gateway->clock);
 }
 
+/* After a reload. Plans that were made by the rules before would keep them. */
+static void renew_rules(struct server *server)
+{
+    struct request_home *home = &server->home;
+    if (atomic_load_explicit(&server->gateway->rules, memory_order_acquire) == home->rules)
+        return;
+    plans_forget(home->plans);
+    rules_unref(home->rules);
+    home->rules = gateway_rules(server->gateway);
+}
+
 static void *server_main(void *context)
 {
     struct server *server = context;
@@ -686,6 +749,7 @@ static void *server_main(void *context)
         must(count >= 0 || errno == EINTR);
         read_clock(server);
         atomic_store_explicit(&server->busy_since_ns, server->home.now_ns, memory_order_relaxed);
+        renew_rules(server);
         turn(server, events, count < 0 ? 0 : count);
     }
     (void)MHD_run(server->daemon); /* what was resumed last is sent */
@@ -705,14 +769,17 @@ static bool epoll_add(int epoll_fd, int fd, void *what, struct err *err)
 
 static bool start_library(struct server *server, bool tls, struct err *err)
 {
-    const struct config *config = server->gateway->config;
+    const struct config *config = server->home.rules->config;
     unsigned int flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     unsigned int per_address = server->admin ? 16 : 0;
     struct MHD_OptionItem of_tls[] = {
         { MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)tls_retrieve },
         { MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES },
+        { MHD_OPTION_HTTPS_MEM_TRUST, 0, (void *)(uintptr_t)tls_client_ca() }, /* clients are asked for theirs */
         { MHD_OPTION_END, 0, NULL },
     };
+    if (of_tls[2].ptr_value == NULL)
+        of_tls[2] = of_tls[3];
     server->daemon = MHD_start_daemon(
         flags | (tls ? MHD_USE_TLS : 0u), 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log,
         (void *)server, MHD_OPTION_LISTEN_SOCKET, server->listen_fd, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -720,7 +787,7 @@ static bool start_library(struct server *server, bool tls, struct err *err)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned int)((config->http_idle_timeout + NS_PER_S - 1) / NS_PER_S),
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, (void *)server, MHD_OPTION_NOTIFY_CONNECTION, on_connection,
         (void *)server, MHD_OPTION_URI_LOG_CALLBACK, on_target, (void *)server, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        per_address, MHD_OPTION_ARRAY, tls ? of_tls : &of_tls[2], MHD_OPTION_END);
+        per_address, MHD_OPTION_ARRAY, tls ? of_tls : &of_tls[3], MHD_OPTION_END);
     if (server->daemon == NULL)
         return err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "start the %s listener", server->name);
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD);
@@ -751,11 +818,13 @@ void server_free(struct server *server)
         LIST_EACH_SAFE (node, &server->ready[i])
             ready_free(LIST_ENTRY(node, struct ready, link));
     }
+    lingerers_free(server->lingerers);
     if (server->event_fd >= 0)
         (void)close(server->event_fd);
     if (server->epoll_fd >= 0)
         (void)close(server->epoll_fd);
     plans_free(server->home.plans);
+    rules_unref(server->home.rules);
     mutex_fini(&server->lock);
     free(server);
 }
@@ -766,12 +835,14 @@ bool server_start(const struct server_options *options, struct server **out, str
     server->gateway = options->gateway;
     server->name = options->name;
     server->admin = options->admin;
+    server->tls = options->tls;
     server->listen_fd = options->listen_fd;
     server->keep_fd = options->keep_fd;
     server->connections_max = options->connections_max;
     server->home.gateway = options->gateway;
     server->home.admin = options->admin;
     server->home.plans = plans_new();
+    server->home.rules = gateway_rules(options->gateway);
     server->home.resume = on_decided;
     server->next_deadline_ns = UINT64_MAX;
     list_init(&server->conns);
@@ -789,7 +860,8 @@ bool server_start(const struct server_options *options, struct server **out, str
         err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "epoll or eventfd");
         goto failed;
     }
-    if (!start_library(server, options->tls, err) ||
+    if (!lingerers_new(&server->lingerers, err) || !start_library(server, options->tls, err) ||
+        !epoll_add(server->epoll_fd, lingerers_fd(server->lingerers), server->lingerers, err) ||
         !epoll_add(server->epoll_fd, server->mhd_fd, &server->mhd_fd, err) ||
         !epoll_add(server->epoll_fd, server->event_fd, &server->event_fd, err))
         goto failed;

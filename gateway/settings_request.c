@@ -256,18 +256,19 @@ static void clear_settings(struct settings_request *s)
     s->settings_count = s->settings_cap = 0;
 }
 
-void settings_request_add_profile(struct settings_request *s, const struct str *settings, size_t count,
-                                  struct arena *arena)
+void settings_request_add_profile(struct settings_request *s, const struct config_user *user, struct arena *arena)
 {
     struct insert_setting *others = s->settings;
     size_t others_count = s->settings_count;
-    if (count == 0)
+    s->bounds = user;
+    s->profile_count = user->settings.count;
+    if (user->settings.count == 0)
         return;
     clear_settings(s);
-    for (size_t i = 0; i < count; i++) {
-        ptrdiff_t equals = str_find_char(settings[i], '=');
-        must(equals != STR_NONE);
-        add_setting(s, arena, str_sub(settings[i], 0, (size_t)equals), str_from(settings[i], (size_t)equals + 1));
+    for (size_t i = 0; i < user->settings.count; i++) {
+        struct str name, value = user->settings.items[i];
+        must(str_cut(&value, '=', &name)); /* the configuration is checked */
+        add_setting(s, arena, name, value);
     }
     for (size_t i = 0; i < others_count; i++)
         add_setting(s, arena, others[i].name, others[i].value);
@@ -512,6 +513,72 @@ bool settings_request_apply(struct settings_request *s, struct str name, struct 
     return setting == NULL ? unknown_setting(name, err) : check_ignored(setting, value, err);
 }
 
+/* A number, however the setting spells it. */
+static bool as_number(struct str value, double *out)
+{
+    bool truth;
+    uint64_t whole;
+    struct err ignored;
+    if (parse_uint(value, &whole, &ignored))
+        *out = (double)whole;
+    else if (parse_bool(value, &truth, &ignored))
+        *out = truth;
+    else
+        return str_to_double(value, out);
+    return true;
+}
+
+/* The list's entry NAME=VALUE for the setting; the last one counts. */
+static bool bound_of(struct config_list list, struct str name, struct str *value)
+{
+    for (size_t i = list.count; i-- > 0;) {
+        struct str rest = list.items[i], of;
+        if (str_cut(&rest, '=', &of) && str_eq(of, name)) {
+            *value = rest;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of which 0 means that there is none. */
+static bool is_cap(struct str name)
+{
+    return str_starts(name, STR("max_"));
+}
+
+static bool is_fixed(const struct settings_request *s, struct str name, struct str value)
+{
+    struct str has;
+    bool fixed = false;
+    for (size_t i = 0; i < s->bounds->fixed.count; i++)
+        fixed = fixed || str_eq(s->bounds->fixed.items[i], name);
+    return fixed &&
+           !(bound_of(s->bounds->settings, name, &has) && str_eq(has, value)); /* the same again is no change */
+}
+
+bool settings_request_may_set(const struct settings_request *s, struct str name, struct str value, struct err *err)
+{
+    struct str bound;
+    double number = 0, limit = 0;
+    if (s->bounds == NULL)
+        return true;
+    if (str_is(name, "async_insert_busy_timeout_ms")) /* another name of */
+        name = STR("async_insert_busy_timeout_max_ms");
+    if (is_fixed(s, name, value))
+        return err_set(err, ERR_SETTING_CONSTRAINT_VIOLATION, "Setting " STR_FMT " should not be changed",
+                       STR_ARG(name));
+    if (bound_of(s->bounds->least, name, &bound) && as_number(bound, &limit) &&
+        (!as_number(value, &number) || number < limit))
+        return err_set(err, ERR_SETTING_CONSTRAINT_VIOLATION, "Setting " STR_FMT " shouldn't be less than " STR_FMT,
+                       STR_ARG(name), STR_ARG(bound));
+    if (bound_of(s->bounds->most, name, &bound) && as_number(bound, &limit) &&
+        (!as_number(value, &number) || number > limit || (number == 0 && is_cap(name))))
+        return err_set(err, ERR_SETTING_CONSTRAINT_VIOLATION, "Setting " STR_FMT " shouldn't be greater than " STR_FMT,
+                       STR_ARG(name), STR_ARG(bound));
+    return true;
+}
+
 static bool asks_for_async(const struct settings_request *s)
 {
     bool asked = false;
@@ -556,6 +623,8 @@ bool settings_request_apply_all(struct settings_request *s, bool readonly, struc
     for (size_t i = 0; i < s->settings_count; i++) {
         if ((readonly || s->readonly != 0) && str_is(s->settings[i].name, "readonly"))
             return err_set(err, ERR_READONLY, "Cannot modify 'readonly' setting in readonly mode");
+        if (i >= s->profile_count && !settings_request_may_set(s, s->settings[i].name, s->settings[i].value, err))
+            return false;
         if (!settings_request_apply(s, s->settings[i].name, s->settings[i].value, err))
             return false;
     }
@@ -603,7 +672,7 @@ bool settings_request_apply_clause(struct settings_request *s, const struct inse
         struct str name = arena_dup(arena, clause[i].name), value = arena_dup(arena, clause[i].value);
         if (clause[i].is_number && !convert_number(name, &value, arena, err))
             return false;
-        if (!settings_request_apply(s, name, value, err))
+        if (!settings_request_may_set(s, name, value, err) || !settings_request_apply(s, name, value, err))
             return false;
         add_setting(s, arena, name, value);
     }

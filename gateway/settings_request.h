@@ -13,10 +13,10 @@
 #include "base/str.h"
 #include "buffer/insert.h"
 #include "buffer/shape.h"
+#include "config/config.h"
 #include "format/format_settings.h"
 #include "format/insert_head.h"
 
-struct config;
 struct session;
 
 enum deduplicate_mode { DEDUPLICATE_DISABLE, DEDUPLICATE_ENABLE, DEDUPLICATE_COMPATIBLE };
@@ -36,6 +36,8 @@ struct settings_request {
     /* Everything else is a setting, in order; the clause's come last. */
     struct insert_setting *settings;
     size_t settings_count, settings_cap;
+    size_t profile_count;             /* the first of them, which the user's profile says */
+    const struct config_user *bounds; /* what a request may ask for; NULL: anything */
 
     /* What the settings mean, after settings_request_apply. */
     bool async_insert, wait, async_deduplicate, sync_deduplicate;
@@ -61,12 +63,15 @@ must_use bool settings_request_read_url(struct settings_request *s, struct str q
                                         struct err *err);
 /* Puts what a session holds before what the URL says, which wins. */
 void settings_request_add_session(struct settings_request *s, const struct session *session, struct arena *arena);
-/* Puts what the user's profile says ("name=value") before all that was read so far, which wins. */
-void settings_request_add_profile(struct settings_request *s, const struct str *settings, size_t count,
-                                  struct arena *arena);
+/* Puts what the user's profile says before all that was read so far, which wins within the profile's bounds. user has
+ * to outlive s. */
+void settings_request_add_profile(struct settings_request *s, const struct config_user *user, struct arena *arena);
 /* Gives meaning to one setting. Errors: UNKNOWN_SETTING, CANNOT_PARSE_BOOL, CANNOT_PARSE_NUMBER,
  * CANNOT_PARSE_INPUT_ASSERTION_FAILED, ATTEMPT_TO_READ_AFTER_EOF, BAD_ARGUMENTS. */
 must_use bool settings_request_apply(struct settings_request *s, struct str name, struct str value, struct err *err);
+/* May a request ask for it? Errors: SETTING_CONSTRAINT_VIOLATION. */
+must_use bool settings_request_may_set(const struct settings_request *s, struct str name, struct str value,
+                                       struct err *err);
 /* All settings read so far, in order, then the rules between them. readonly: GET has set it already. */
 must_use bool settings_request_apply_all(struct settings_request *s, bool readonly, struct err *err);
 /* The statement's SETTINGS clause: wins over the URL. */

@@ -2,6 +2,7 @@
  * everything else runs on the pool. */
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/metric.h"
 #include "base/text.h"
 #include "buffer/spool.h"
@@ -11,10 +12,12 @@
 #include "format/lexer.h"
 #include "format/output.h"
 #include "format/params.h"
+#include "gateway/identify.h"
 #include "gateway/kill_statement.h"
 #include "gateway/multipart.h"
 #include "gateway/plan.h"
 #include "gateway/route.h"
+#include "gateway/rules.h"
 #include "gateway/running.h"
 #include "gateway/sessions.h"
 #include "gateway/statement.h"
@@ -34,7 +37,7 @@ enum request_step statement_begin(struct request *request)
         return request_fail(request, &err);
     }
     if (!plan_find(request->home->plans, request, &err))
-        return request_fail(request, &err);
+        return request->slow_password ? identify_slowly(request) : request_fail(request, &err);
     return request_want_body(request, request->plan->settings.decompress, request->plan->settings.skip_checksums);
 }
 
@@ -160,6 +163,30 @@ static bool access_check(struct request *request, struct str statement, struct e
     return true;
 }
 
+/* Tables of system that tell what other users do. */
+static bool is_about_others(struct str table)
+{
+    static const char *const names[] = {
+        "asynchronous_inserts", "asynchronous_insert_log", "dead_letter_queue", "grants", "processes", "users"
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++)
+        if (str_is(table, names[i]))
+            return true;
+    return false;
+}
+
+static bool may_read(void *context, struct str database, struct str table, struct err *err)
+{
+    const struct config_user *user = ((const struct request *)context)->plan->user;
+    bool own = str_is(database, "system");
+    bool may =
+        own ? user->tables.count == 0 || !is_about_others(table) : auth_allows(user, GRANT_READ, database, table);
+    return may || err_set(err, ERR_ACCESS_DENIED,
+                          STR_FMT ": Not enough privileges. To execute this query, it's necessary to have the grant "
+                                  "SELECT ON " STR_FMT "." STR_FMT,
+                          STR_ARG(user->name), STR_ARG(database), STR_ARG(table));
+}
+
 static uint64_t elapsed_ns(const struct request *request)
 {
     uint64_t now_ns = clock_mono_ns(request->gateway->clock);
@@ -180,7 +207,7 @@ static bool answer_with(struct request *request, const struct block *block, cons
                         const struct format_settings *settings, struct err *err)
 {
     struct reply *reply = &request->reply;
-    strbuf_init(&reply->body, (size_t)request->gateway->config->sql_result_max);
+    strbuf_init(&reply->body, (size_t)request->plan->rules->config->sql_result_max);
     if (!output_write(request->answer_format, block, info, settings, &reply->body, err))
         return false;
     struct reply_summary summary = { .read_rows = info->rows_read,
@@ -213,7 +240,9 @@ static bool clause_settings(struct request *request, const struct sql_result *re
 {
     struct settings_request scratch = request->plan->settings;
     for (size_t i = 0; i < result->settings_count; i++) {
-        if (!settings_request_apply(&scratch, result->settings[i].name, result->settings[i].value, err))
+        const struct insert_setting *set = &result->settings[i];
+        if (!settings_request_may_set(&scratch, set->name, set->value, err) ||
+            !settings_request_apply(&scratch, set->name, set->value, err))
             return false;
     }
     *format = scratch.format;
@@ -227,6 +256,7 @@ static bool answer_result(struct request *request, const struct sql_result *resu
                                 .bytes_read = result->bytes_read,
                                 .elapsed_ns = elapsed_ns(request),
                                 .rows_before_limit = result->rows_before_limit,
+                                .totals = result->has_totals ? &result->totals : NULL,
                                 .client_protocol_version = request->plan->settings.client_protocol_version };
     return clause_settings(request, result, &settings, err) && request_set_format(request, result->format, err) &&
            answer_with(request, &result->block, &info, &settings, err);
@@ -245,7 +275,7 @@ static bool setting_in_force(void *context, struct str name, struct str *value, 
     const struct request *request = context;
     const struct settings_request *settings = &request->plan->settings;
     const struct engine_setting *engine = engine_setting_find(name);
-    bool configured = config_setting_value(request->gateway->config, name, request->arena, value);
+    bool configured = config_setting_value(request->plan->rules->config, name, request->arena, value);
     if (!configured && engine == NULL)
         return false;
     *type = str_of(engine == NULL ? "String" : engine->type);
@@ -272,7 +302,8 @@ static bool keep_settings(struct request *request, const struct sql_result *resu
         if (str_is(set->name, "readonly") && (request->get_or_head || scratch.readonly != 0))
             return err_set(err, ERR_READONLY, "Cannot modify 'readonly' setting in readonly mode");
         if (!is_param(set->name) && !str_is(set->value, "DEFAULT") &&
-            !settings_request_apply(&scratch, set->name, set->value, err))
+            !(settings_request_may_set(&scratch, set->name, set->value, err) &&
+              settings_request_apply(&scratch, set->name, set->value, err)))
             return false;
     }
     for (size_t i = 0; i < result->settings_count && request->session != NULL; i++) {
@@ -290,6 +321,7 @@ bool statement_select(struct request *request, struct str statement, const struc
 {
     struct gateway *gateway = request->gateway;
     const struct plan *plan = request->plan;
+    const struct config *config = plan->rules->config;
     bool form = request->form_params != NULL;
     struct sql_session session = {
         .store = gateway->store,
@@ -305,13 +337,14 @@ bool statement_select(struct request *request, struct str statement, const struc
         .params = form ? request->form_params : plan->settings.params,
         .params_count = form ? request->form_params_count : plan->settings.params_count,
         .settings = &plan->settings.format,
-        .limits = { .time_ns = lower_of(gateway->config->sql_time_max, plan->settings.max_execution_ns),
+        .limits = { .time_ns = lower_of(config->sql_time_max, plan->settings.max_execution_ns),
                     .rows = plan->settings.max_result_rows,
-                    .result_bytes = lower_of(gateway->config->sql_result_max, plan->settings.max_result_bytes),
-                    .memory_bytes = gateway->config->sql_memory_max },
+                    .result_bytes = lower_of(config->sql_result_max, plan->settings.max_result_bytes),
+                    .memory_bytes = config->sql_memory_max },
         .cancel = &request->cancel,
         .setting = setting_in_force,
-        .setting_context = request,
+        .may_read = may_read,
+        .context = request,
     };
     return sql_run(&session, statement, result, err);
 }
@@ -384,8 +417,12 @@ static bool may_take_rows_away(struct str statement)
 static bool run_ddl(struct request *request, struct str statement, bool *mine, struct err *err)
 {
     struct gateway *gateway = request->gateway;
-    if (may_take_rows_away(statement))
-        spool_sync(gateway->spool); /* so that no start brings back what was stored before and is dropped now */
+    /* No start is to bring back what was stored before and is dropped now. */
+    if (may_take_rows_away(statement) && !spool_sync(gateway->spool)) {
+        *mine = true;
+        return err_set(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR,
+                       "nothing was changed: the disk of the spool failed, and a restart could bring rows back");
+    }
     bool ok = store_ddl(gateway->store, statement, request->plan->database, mine, err);
     if (*mine) /* whatever came of it: plans are cheap to make again */
         atomic_fetch_add_explicit(&gateway->generation, 1, memory_order_acq_rel);
@@ -420,6 +457,17 @@ static bool run(struct request *request, struct str statement, struct err *err)
     return true;
 }
 
+/* Who changed what, and what came of it. */
+static void log_admin(const struct request *request, const struct err *err)
+{
+    enum { SHOWN_MAX = 200 };
+    struct strbuf shown = { 0 };
+    text_add_printable(&shown, request->statement, SHOWN_MAX);
+    log_info("admin statement: user=" STR_FMT " peer=%s query_id=%s code=%d statement=\"%s\"",
+             STR_ARG(request->plan->user->name), request->peer, request->query_id, (int)err->code, strbuf_cstr(&shown));
+    strbuf_fini(&shown);
+}
+
 static bool statement_work(struct request *request)
 {
     struct err err = { 0 };
@@ -430,6 +478,8 @@ static bool statement_work(struct request *request)
         ok = run(request, request->statement, &err);
         running_remove(running, request);
     }
+    if (!reads_only(request->statement))
+        log_admin(request, &err);
     metric_series_add(metric_series1(METRIC_QUERIES, ok ? STR("applied") : STR("rejected")), 1);
     metric_observe(METRIC_QUERY_DURATION,
                    (double)(clock_mono_ns(request->gateway->clock) - from_ns) / (double)NS_PER_S);

@@ -16,6 +16,7 @@
 #include "gateway/insert_log.h"
 #include "gateway/plan.h"
 #include "gateway/request.h"
+#include "gateway/rules.h"
 #include "gateway/running.h"
 #include "gateway/settings_request.h"
 #include "storage/sql.h"
@@ -271,7 +272,8 @@ static bool is_configured(struct str name)
 static bool fill_settings(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
-    const struct config *config = gateway->config; /* one of them, whatever a reload does meanwhile */
+    struct rules *rules = gateway_rules(gateway);
+    const struct config *config = rules->config;
     (void)err;
     for (size_t i = 0; i < config_settings_count(); i++) {
         struct config_setting_info info = config_setting_info(i);
@@ -290,6 +292,7 @@ static bool fill_settings(void *context, struct block *block, struct err *err)
         struct str text = str_of(setting->default_text);
         put_setting(block, str_of(setting->name), text, text, setting->type, "", "default", false);
     }
+    rules_unref(rules);
     return true;
 }
 
@@ -364,15 +367,16 @@ static bool fill_build(void *context, struct block *block, struct err *err)
 static bool fill_users(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
-    const struct auth *auth = gateway->auth; /* one of them, whatever a reload does meanwhile */
-    const struct config *config = gateway->config;
+    struct rules *rules = gateway_rules(gateway);
+    const struct auth *auth = rules->auth;
     (void)err;
     for (size_t i = 0; i < auth_users_count(auth); i++) {
-        const struct auth_user *user = auth_user_at(auth, i);
+        const struct config_user *user = auth_user_at(auth, i);
         struct row row = row_start(block);
         put_str(&row, user->name);
         struct column *type = next(&row), *grants = next(&row), *tables = next(&row);
-        column_push_str(&type->children[0], config->users_count == 0 ? STR("no_password") : STR("sha256_password"));
+        column_push_str(&type->children[0],
+                        rules->config->users_count == 0 ? STR("no_password") : STR("sha256_password"));
         column_push_row_end(type);
         static const char *const names[] = { "insert", "read", "admin" };
         for (size_t bit = 0; bit < ARRAY_COUNT(names); bit++) {
@@ -380,11 +384,12 @@ static bool fill_users(void *context, struct block *block, struct err *err)
                 column_push_str(&grants->children[0], str_of(names[bit]));
         }
         column_push_row_end(grants);
-        for (size_t k = 0; k < user->tables_count; k++)
-            column_push_str(&tables->children[0], user->tables[k]);
+        for (size_t k = 0; k < user->tables.count; k++)
+            column_push_str(&tables->children[0], user->tables.items[k]);
         column_push_row_end(tables);
         row_end(&row);
     }
+    rules_unref(rules);
     return true;
 }
 
@@ -395,7 +400,7 @@ static const char grants_columns[] =
     "Nullable(String), column Nullable(String), is_partial_revoke UInt8, grant_option UInt8";
 
 /* pattern: "db.table", either may be '*'; a '*' becomes NULL, as the engine has it. */
-static void add_grant(struct block *block, const struct auth_user *user, const char *access, struct str pattern)
+static void add_grant(struct block *block, const struct config_user *user, const char *access, struct str pattern)
 {
     struct row row = row_start(block);
     ptrdiff_t dot = str_find_char(pattern, '.');
@@ -421,19 +426,21 @@ static bool fill_grants(void *context, struct block *block, struct err *err)
 {
     static const char *const access[] = { "INSERT", "SELECT", "ALL" }; /* of enum config_grant, bit by bit */
     struct gateway *gateway = context;
-    const struct auth *auth = gateway->auth; /* one of them, whatever a reload does meanwhile */
+    struct rules *rules = gateway_rules(gateway);
+    const struct auth *auth = rules->auth;
     (void)err;
     for (size_t i = 0; i < auth_users_count(auth); i++) {
-        const struct auth_user *user = auth_user_at(auth, i);
+        const struct config_user *user = auth_user_at(auth, i);
         for (size_t bit = 0; bit < ARRAY_COUNT(access); bit++) {
             if ((user->grants >> bit & 1) == 0)
                 continue;
-            for (size_t k = 0; k < user->tables_count; k++)
-                add_grant(block, user, access[bit], user->tables[k]);
-            if (user->tables_count == 0)
+            for (size_t k = 0; k < user->tables.count; k++)
+                add_grant(block, user, access[bit], user->tables.items[k]);
+            if (user->tables.count == 0)
                 add_grant(block, user, access[bit], STR("*.*"));
         }
     }
+    rules_unref(rules);
     return true;
 }
 

@@ -42,6 +42,10 @@ void table_spec_of(const struct table_def *def, struct arena *arena, struct tabl
     spec->extras = ARENA_ARRAY(arena, struct str, def->extras_count + 1);
     for (size_t i = 0; i < def->extras_count; i++)
         spec->extras[i] = def->extras[i];
+    spec->constraints_count = spec->constraints_cap = def->constraints_count;
+    spec->constraints = ARENA_ARRAY(arena, struct table_constraint, def->constraints_count);
+    for (size_t i = 0; i < def->constraints_count; i++)
+        spec->constraints[i] = def->constraints[i];
     spec->settings = ARENA_ARRAY(arena, struct table_setting, def->settings_given_count + 1);
     for (size_t i = 0; i < def->settings_given_count; i++)
         spec->settings[i] = def->settings_given[i];
@@ -135,6 +139,39 @@ static bool drop_index(struct table_spec *spec, const struct alter_command *comm
     return true;
 }
 
+static bool find_constraint(const struct table_spec *spec, struct str name, size_t *at)
+{
+    for (*at = 0; *at < spec->constraints_count; (*at)++)
+        if (str_eq(spec->constraints[*at].name, name))
+            return true;
+    return false;
+}
+
+static bool add_constraint(struct table_spec *spec, const struct alter_command *command, struct arena *arena,
+                           struct err *err)
+{
+    size_t at;
+    if (!find_constraint(spec, command->constraint.name, &at))
+        return table_spec_add_constraint(spec, arena, &command->constraint, err);
+    return command->if_not_exists ||
+           err_set(err, ERR_ILLEGAL_COLUMN,
+                   "Cannot add constraint " STR_FMT ": constraint with this name already exists",
+                   STR_ARG(command->constraint.name));
+}
+
+static bool drop_constraint(struct table_spec *spec, const struct alter_command *command, struct err *err)
+{
+    size_t at;
+    if (!find_constraint(spec, command->text, &at))
+        return command->if_exists ||
+               err_set(err, ERR_BAD_ARGUMENTS, "Wrong constraint name. Cannot find constraint `" STR_FMT "` to drop",
+                       STR_ARG(command->text));
+    for (; at + 1 < spec->constraints_count; at++)
+        spec->constraints[at] = spec->constraints[at + 1];
+    spec->constraints_count--;
+    return true;
+}
+
 static void set_settings(struct table_spec *spec, const struct alter_command *command, struct arena *arena)
 {
     struct table_setting *settings =
@@ -192,7 +229,44 @@ static bool drop_column(struct table_spec *spec, const struct alter_command *com
     return true;
 }
 
-static bool rename_column(struct table_spec *spec, const struct alter_command *command, struct err *err)
+/* Of an index, whose name and type may be spelt like a column. */
+static struct str rename_in_index(struct str clause, struct str from, struct str to, struct arena *arena)
+{
+    struct lexer lexer;
+    struct strbuf text = { 0 };
+    struct expr_text expr;
+    struct err err;
+    lexer_init(&lexer, clause);
+    bool ok = lexer_take_word(&lexer, "INDEX") && lexer_take_name(&lexer, &text, &err);
+    size_t begin = lexer_peek(&lexer).offset;
+    ok = ok && expr_text_parse(&lexer, arena, &expr, &err);
+    must(ok); /* it was printed by ddl_take_index */
+    strbuf_clear(&text);
+    strbuf_add(&text, str_sub(clause, 0, begin));
+    strbuf_add(&text, expr_text_rename(expr.text, from, to, arena));
+    strbuf_add_char(&text, ' ');
+    strbuf_add(&text, str_from(clause, lexer_peek(&lexer).offset));
+    struct str renamed = arena_dup(arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    return renamed;
+}
+
+/* In all that may name a column but the keys. */
+static void rename_in_expressions(struct table_spec *spec, struct str from, struct str to, struct arena *arena)
+{
+    for (size_t i = 0; i < spec->columns_count; i++) {
+        spec->columns[i].default_text = expr_text_rename(spec->columns[i].default_text, from, to, arena);
+        spec->columns[i].ttl_text = expr_text_rename(spec->columns[i].ttl_text, from, to, arena);
+    }
+    for (size_t i = 0; i < spec->extras_count; i++)
+        spec->extras[i] = rename_in_index(spec->extras[i], from, to, arena);
+    for (size_t i = 0; i < spec->constraints_count; i++)
+        spec->constraints[i].text = expr_text_rename(spec->constraints[i].text, from, to, arena);
+    spec->ttl_text = expr_text_rename(spec->ttl_text, from, to, arena);
+}
+
+static bool rename_column(struct table_spec *spec, const struct alter_command *command, struct arena *arena,
+                          struct err *err)
 {
     size_t at, other;
     bool absent;
@@ -206,6 +280,7 @@ static bool rename_column(struct table_spec *spec, const struct alter_command *c
     if (is_in_key(spec, command->column))
         return key_column(command->column, "RENAME", err);
     spec->columns[at].name = command->text;
+    rename_in_expressions(spec, command->column, command->text, arena);
     return true;
 }
 
@@ -272,7 +347,7 @@ static bool alter(struct table_spec *spec, const struct alter_command *command, 
     case ALTER_DROP_COLUMN:
         return drop_column(spec, command, err);
     case ALTER_RENAME_COLUMN:
-        return rename_column(spec, command, err);
+        return rename_column(spec, command, arena, err);
     case ALTER_MODIFY_COLUMN:
         return modify_column(spec, command, arena, err);
     case ALTER_COMMENT_COLUMN:
@@ -299,6 +374,10 @@ static bool alter(struct table_spec *spec, const struct alter_command *command, 
         return add_index(spec, command, arena, err);
     case ALTER_DROP_INDEX:
         return drop_index(spec, command, arena, err);
+    case ALTER_ADD_CONSTRAINT:
+        return add_constraint(spec, command, arena, err);
+    case ALTER_DROP_CONSTRAINT:
+        return drop_constraint(spec, command, err);
     case ALTER_RESET_SETTING:
         return reset_settings(spec, command, err);
     case ALTER_DROP_PARTITION:

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 #include "format/parquet.h"
+#include "format/row_check.h"
 #include "format/schema.h"
 #include "storage/collapse.h"
 #include "storage/partition.h"
@@ -51,6 +52,12 @@ struct table_setting {
     struct str name, value; /* value as printed: 100, 'text' */
 };
 
+struct table_constraint {
+    struct str name, text;         /* text: the condition, canonical */
+    bool is_assumed;               /* ASSUME: kept, never checked */
+    const struct row_check *check; /* over the stored columns; NULL in a spec */
+};
+
 /* What a CREATE TABLE says. Lives in the schema's arena; immutable. */
 struct table_def {
     struct str database, name;
@@ -68,6 +75,8 @@ struct table_def {
     size_t order_columns_count;
     const struct str *extras; /* INDEX and PROJECTION clauses, kept as text */
     size_t extras_count;
+    const struct table_constraint *constraints;
+    size_t constraints_count;
     const struct parquet_bloom *blooms; /* of stored columns: what those clauses mean to parts */
     size_t blooms_count;
     const struct table_setting *settings_given; /* as the SETTINGS clause has them */

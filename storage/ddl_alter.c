@@ -32,16 +32,21 @@ bool ddl_take_partition(struct ddl_parser *p, struct alter_command *out)
     return true;
 }
 
+static bool take_if_not_exists(struct ddl_parser *p)
+{
+    struct lexer ahead = p->lexer;
+    bool taken = lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS");
+    if (taken)
+        p->lexer = ahead;
+    return taken;
+}
+
 static bool take_add_column(struct ddl_parser *p, struct alter_command *out)
 {
     struct table_spec spec = { 0 };
     bool is_primary = false;
     out->kind = ALTER_ADD_COLUMN;
-    struct lexer ahead = p->lexer;
-    if (lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS")) {
-        out->if_not_exists = true;
-        p->lexer = ahead;
-    }
+    out->if_not_exists = take_if_not_exists(p);
     if (!ddl_take_column(p, &spec, &is_primary))
         return false;
     if (is_primary)
@@ -177,14 +182,25 @@ static bool take_add_index(struct ddl_parser *p, struct alter_command *out)
 {
     struct str after;
     out->kind = ALTER_ADD_INDEX;
-    struct lexer ahead = p->lexer;
-    if (lexer_take_word(&ahead, "IF") && lexer_take_word(&ahead, "NOT") && lexer_take_word(&ahead, "EXISTS")) {
-        out->if_not_exists = true;
-        p->lexer = ahead;
-    }
+    out->if_not_exists = take_if_not_exists(p);
     if (!ddl_take_index(p, &out->text))
         return false;
     return lexer_take_word(&p->lexer, "FIRST") || !lexer_take_word(&p->lexer, "AFTER") || ddl_take_name(p, &after);
+}
+
+static bool take_add_constraint(struct ddl_parser *p, struct alter_command *out)
+{
+    out->kind = ALTER_ADD_CONSTRAINT;
+    out->if_not_exists = take_if_not_exists(p);
+    return ddl_take_constraint(p, &out->constraint);
+}
+
+/* DROP INDEX, DROP CONSTRAINT */
+static bool take_drop(struct ddl_parser *p, enum alter_kind kind, struct alter_command *out)
+{
+    out->kind = kind;
+    out->if_exists = ddl_take_words(p, "IF", "EXISTS");
+    return ddl_take_name(p, &out->text);
 }
 
 static bool take_alter(struct ddl_parser *p, struct alter_command *out)
@@ -198,11 +214,12 @@ static bool take_alter(struct ddl_parser *p, struct alter_command *out)
         return take_add_column(p, out);
     if (ddl_take_words(p, "ADD", "INDEX"))
         return take_add_index(p, out);
-    if (ddl_take_words(p, "DROP", "INDEX")) {
-        out->kind = ALTER_DROP_INDEX;
-        out->if_exists = ddl_take_words(p, "IF", "EXISTS");
-        return ddl_take_name(p, &out->text);
-    }
+    if (ddl_take_words(p, "ADD", "CONSTRAINT"))
+        return take_add_constraint(p, out);
+    if (ddl_take_words(p, "DROP", "INDEX"))
+        return take_drop(p, ALTER_DROP_INDEX, out);
+    if (ddl_take_words(p, "DROP", "CONSTRAINT"))
+        return take_drop(p, ALTER_DROP_CONSTRAINT, out);
     if (ddl_take_words(p, "RENAME", "COLUMN"))
         return take_rename_column(p, out);
     if (ddl_take_words(p, "RESET", "SETTING"))

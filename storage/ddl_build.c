@@ -546,6 +546,20 @@ static bool is_bloom_filter(struct builder *b, struct lexer *lexer, double *rate
     return *ok;
 }
 
+/* The names are columns or, as in m.keys, parts of columns. */
+static bool check_index_names(struct builder *b, const struct expr_text *expr)
+{
+    for (size_t i = 0; i < expr->names_count; i++) {
+        struct str rest = expr->names[i], head;
+        if (schema_find(b->schema, rest, false) < 0 && str_cut(&rest, '.', &head) &&
+            schema_find(b->schema, head, false) < 0)
+            return err_set(b->err, ERR_UNKNOWN_IDENTIFIER,
+                           "Missing columns: '" STR_FMT "' while processing: '" STR_FMT "'", STR_ARG(expr->names[i]),
+                           STR_ARG(expr->text));
+    }
+    return true;
+}
+
 static bool build_bloom(struct builder *b, struct str clause, struct parquet_bloom *blooms)
 {
     struct lexer lexer;
@@ -555,7 +569,8 @@ static bool build_bloom(struct builder *b, struct str clause, struct parquet_blo
     double rate;
     lexer_init(&lexer, clause);
     bool ok = lexer_take_word(&lexer, "INDEX") && lexer_take_name(&lexer, &name, b->err) &&
-              expr_text_parse(&lexer, b->arena, &expr, b->err) && lexer_take_word(&lexer, "TYPE");
+              expr_text_parse(&lexer, b->arena, &expr, b->err) && check_index_names(b, &expr) &&
+              lexer_take_word(&lexer, "TYPE");
     strbuf_fini(&name);
     if (ok && is_bloom_filter(b, &lexer, &rate, &ok) && indexed_column(b, &expr, &stored))
         blooms[b->def->blooms_count++] = (struct parquet_bloom){ .column = stored, .rate = rate };
@@ -581,6 +596,24 @@ static void build_extras(struct builder *b)
     b->def->extras_count = b->spec->extras_count;
 }
 
+static bool build_constraints(struct builder *b)
+{
+    size_t count = b->spec->constraints_count;
+    struct table_constraint *constraints = ARENA_ARRAY(b->arena, struct table_constraint, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct table_constraint *from = &b->spec->constraints[i];
+        struct table_constraint *to = &constraints[i];
+        *to = (struct table_constraint){ .name = dup(b, from->name),
+                                         .text = dup(b, from->text),
+                                         .is_assumed = from->is_assumed };
+        if (!row_check_parse(to->text, b->def->stored, b->arena, &to->check, b->err))
+            return err_wrap(b->err, "constraint " STR_FMT, STR_ARG(from->name));
+    }
+    b->def->constraints = constraints;
+    b->def->constraints_count = count;
+    return true;
+}
+
 bool table_def_build(const struct table_spec *spec, struct table_def **out, struct err *err)
 {
     struct builder b = { .spec = spec, .arena = arena_new(16 * 1024), .err = err };
@@ -594,8 +627,9 @@ bool table_def_build(const struct table_spec *spec, struct table_def **out, stru
     b.def->schema = b.schema;
     build_stored(&b);
     build_extras(&b);
-    if (!build_blooms(&b) || !build_settings(&b) || !build_partition(&b) || !build_order(&b) || !build_engine(&b) ||
-        !build_ttl(&b) || (b.def->settings.publish && !delta_schema_check(b.def, err))) {
+    if (!build_blooms(&b) || !build_constraints(&b) || !build_settings(&b) || !build_partition(&b) ||
+        !build_order(&b) || !build_engine(&b) || !build_ttl(&b) ||
+        (b.def->settings.publish && !delta_schema_check(b.def, err))) {
         table_def_free(b.def);
         return false;
     }

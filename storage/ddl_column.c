@@ -1,5 +1,5 @@
 /* ddl_column.c: what stands between the brackets of CREATE TABLE: columns with their types, defaults, codecs and
- * comments; indexes and projections, which are kept as text. */
+ * comments; indexes, which are kept as text; constraints. */
 #include <stdlib.h>
 
 #include "base/strbuf.h"
@@ -7,7 +7,7 @@
 #include "storage/ddl_statement.h"
 #include "storage/expr_text.h"
 
-enum { COLUMNS_MAX = 1000, EXTRAS_MAX = 256 };
+enum { COLUMNS_MAX = 1000, EXTRAS_MAX = 256, CONSTRAINTS_MAX = 256 };
 
 struct column_spec *table_spec_insert(struct table_spec *spec, struct arena *arena, size_t at, size_t n)
 {
@@ -272,6 +272,47 @@ static bool take_index(struct ddl_parser *p, struct table_spec *spec)
     return ddl_take_index(p, &text) && add_extra(p, spec, text);
 }
 
+/* ---- constraints ---- */
+
+bool table_spec_add_constraint(struct table_spec *spec, struct arena *arena, const struct table_constraint *constraint,
+                               struct err *err)
+{
+    if (spec->constraints_count == CONSTRAINTS_MAX)
+        return err_set(err, ERR_QUERY_IS_TOO_LARGE, "more than %d constraints", CONSTRAINTS_MAX);
+    if (spec->constraints_count == spec->constraints_cap) {
+        spec->constraints_cap = spec->constraints_cap * 2 + 4;
+        struct table_constraint *constraints = ARENA_ARRAY(arena, struct table_constraint, spec->constraints_cap);
+        for (size_t i = 0; i < spec->constraints_count; i++)
+            constraints[i] = spec->constraints[i];
+        spec->constraints = constraints;
+    }
+    spec->constraints[spec->constraints_count++] = *constraint;
+    return true;
+}
+
+bool ddl_take_constraint(struct ddl_parser *p, struct table_constraint *out)
+{
+    struct expr_text expr;
+    *out = (struct table_constraint){ 0 };
+    if (!ddl_take_name(p, &out->name))
+        return false;
+    out->is_assumed = lexer_take_word(&p->lexer, "ASSUME");
+    if (!out->is_assumed && !lexer_take_word(&p->lexer, "CHECK"))
+        return ddl_fail(p, "CHECK, ASSUME");
+    if (!expr_text_parse(&p->lexer, p->arena, &expr, p->err))
+        return false;
+    out->text = expr.text;
+    return true;
+}
+
+static bool take_constraint(struct ddl_parser *p, struct table_spec *spec)
+{
+    struct table_constraint constraint;
+    return ddl_take_constraint(p, &constraint) && table_spec_add_constraint(spec, p->arena, &constraint, p->err);
+}
+
+/* ---- all of them ---- */
+
 /* Words that begin a clause may also name a column: `index UInt32`. Then what follows the next name decides. */
 static bool is_clause(struct ddl_parser *p, const char *word, const char *second, const char *other)
 {
@@ -296,8 +337,10 @@ static bool is_index(struct ddl_parser *p)
 static bool take_element(struct ddl_parser *p, struct table_spec *spec, bool *is_primary)
 {
     *is_primary = false;
-    if (is_clause(p, "CONSTRAINT", "CHECK", "ASSUME"))
-        return err_set(p->err, ERR_NOT_IMPLEMENTED, "CONSTRAINT is not supported: it would not be checked");
+    if (is_clause(p, "CONSTRAINT", "CHECK", "ASSUME")) {
+        (void)lexer_next(&p->lexer);
+        return take_constraint(p, spec);
+    }
     if (is_clause(p, "PROJECTION", "(", ""))
         return err_set(p->err, ERR_NOT_IMPLEMENTED, "PROJECTION is not supported");
     if (ddl_take_words(p, "FOREIGN", "KEY"))

@@ -56,6 +56,13 @@ static void print_columns(const struct table_def *def, bool lines, struct strbuf
         strbuf_addf(out, "%s%s", lines ? "," : ", ", indent);
         strbuf_add(out, def->extras[i]);
     }
+    for (size_t i = 0; i < def->constraints_count; i++) {
+        const struct table_constraint *constraint = &def->constraints[i];
+        strbuf_addf(out, "%s%sCONSTRAINT ", lines ? "," : ", ", indent);
+        lexer_print_name(out, constraint->name);
+        strbuf_add_text(out, constraint->is_assumed ? " ASSUME " : " CHECK ");
+        strbuf_add(out, constraint->text);
+    }
     strbuf_add_text(out, lines ? "\n)" : ")");
 }
 

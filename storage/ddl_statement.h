@@ -28,6 +28,8 @@ struct table_spec {
     size_t columns_count, columns_cap;
     struct str *extras; /* INDEX, PROJECTION, canonical */
     size_t extras_count;
+    struct table_constraint *constraints;
+    size_t constraints_count, constraints_cap;
     struct str engine;
     struct str *engine_args; /* canonical */
     size_t engine_args_count;
@@ -71,6 +73,8 @@ enum alter_kind {
     ALTER_RESET_SETTING,
     ALTER_ADD_INDEX,
     ALTER_DROP_INDEX,
+    ALTER_ADD_CONSTRAINT,
+    ALTER_DROP_CONSTRAINT,
     /* these change parts, not the definition */
     ALTER_DROP_PARTITION,
     ALTER_DETACH_PARTITION,
@@ -82,9 +86,11 @@ struct alter_command {
     size_t columns_count;
     bool if_exists, if_not_exists, first;
     struct str after;
-    /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, ADD INDEX; RENAME COLUMN: the new name; DROP INDEX: its name */
+    /* COMMENT COLUMN, MODIFY TTL, MODIFY COMMENT, ADD INDEX; RENAME COLUMN: the new name; DROP INDEX, DROP CONSTRAINT:
+     * its name */
     struct str column, text;
-    struct table_setting *settings; /* RESET SETTING: without values */
+    struct table_constraint constraint; /* ADD CONSTRAINT */
+    struct table_setting *settings;     /* RESET SETTING: without values */
     size_t settings_count;
     bool partition_all, partition_by_id, one_part;
     struct str partition; /* text of the value, or the id; the name of one part */
@@ -127,6 +133,8 @@ must_use bool ddl_take_settings(struct ddl_parser *p, struct table_setting **set
 must_use bool ddl_take_column(struct ddl_parser *p, struct table_spec *spec, bool *is_primary);
 /* What follows INDEX: name expr TYPE t(args) [GRANULARITY n]; all of it, canonical. */
 must_use bool ddl_take_index(struct ddl_parser *p, struct str *out);
+/* What follows CONSTRAINT: name CHECK expr, name ASSUME expr. Errors: also NOT_IMPLEMENTED (subqueries). */
+must_use bool ddl_take_constraint(struct ddl_parser *p, struct table_constraint *out);
 /* ( columns, indexes, ... ), the bracket included. */
 must_use bool ddl_take_columns(struct ddl_parser *p, struct table_spec *spec);
 /* ENGINE and the clauses after it. */
@@ -142,6 +150,9 @@ must_use bool table_def_build(const struct table_spec *spec, struct table_def **
 void table_spec_of(const struct table_def *def, struct arena *arena, struct table_spec *spec);
 /* Room for n more columns at place `at`; the new ones are zeroed. */
 struct column_spec *table_spec_insert(struct table_spec *spec, struct arena *arena, size_t at, size_t n);
+/* Errors: QUERY_IS_TOO_LARGE. */
+must_use bool table_spec_add_constraint(struct table_spec *spec, struct arena *arena,
+                                        const struct table_constraint *constraint, struct err *err);
 /* The commands that change the definition, applied in order. Errors: DUPLICATE_COLUMN, NO_SUCH_COLUMN_IN_TABLE, ... */
 must_use bool table_spec_alter(struct table_spec *spec, const struct alter_command *commands, size_t count,
                                struct arena *arena, struct err *err);

@@ -218,7 +218,7 @@ bool delta_checkpoint_write(const struct delta_state *state, int64_t now_ms, str
             put_remove(&block, column, files[i]);
     struct parquet_options options = { .profile = PARQUET_LAKE, .codec = PARQUET_ZSTD };
     struct parquet_writer *writer = parquet_writer_new(schema, &options, take_bytes, out);
-    bool ok = parquet_writer_add_last(writer, &block, err) && parquet_writer_finish(writer, NULL, 0, err);
+    bool ok = parquet_writer_add(writer, &block, err) && parquet_writer_finish(writer, NULL, 0, err);
     *rows = block.rows;
     parquet_writer_free(writer);
     block_fini(&block);

@@ -287,3 +287,137 @@ bool delta_log_clean(struct delta_log *log, int64_t before_ms, struct err *err)
     fs_names_fini(&names);
     return ok || err_wrap(err, "clean %s", log->dir);
 }
+
+/* ---- checks ---- */
+
+struct check {
+    struct delta_log *log;
+    struct fs_names names;
+    int64_t newest, oldest_checkpoint; /* -1: none */
+    bool from_start;                   /* version 0 is there */
+    delta_found_fn *found;
+    void *context;
+};
+
+static void tell(const struct check *c, bool damage, const char *name, const char *why)
+{
+    char path[PATH_BYTES];
+    struct err err = { 0 };
+    if (path_join(path, c->log->dir, "", name, &err))
+        c->found(c->context, damage, path, why);
+}
+
+static void tell_version(const struct check *c, int64_t version, const char *suffix, const char *why)
+{
+    char name[NAME_BYTES];
+    print_name(name, version, suffix);
+    tell(c, true, name, why);
+}
+
+static bool has_name(const struct check *c, int64_t version, const char *suffix)
+{
+    for (size_t i = 0; i < c->names.count; i++)
+        if (version_of(c->names.names[i], suffix) == version)
+            return true;
+    return false;
+}
+
+static void check_hint(const struct check *c, const char *name)
+{
+    char path[PATH_BYTES];
+    struct strbuf bytes = { 0 };
+    struct err err = { 0 };
+    json_t *hint = NULL;
+    if (path_join(path, c->log->dir, "", name, &err) && fs_read_file(c->log->fs, path, 4096, &bytes, &err))
+        hint = json_loadb(bytes.data, bytes.len, JSON_REJECT_DUPLICATES, NULL);
+    const json_t *version = json_object_get(hint, "version");
+    if (!json_is_integer(version) || !has_name(c, json_integer_value(version), checkpoint_suffix))
+        tell(c, true, name, err.code != ERR_OK ? err.text : "names no checkpoint that is there");
+    json_decref(hint);
+    strbuf_fini(&bytes);
+}
+
+static void check_names(struct check *c)
+{
+    c->newest = c->oldest_checkpoint = -1;
+    for (size_t i = 0; i < c->names.count; i++) { /* sorted: in order of versions */
+        const char *name = c->names.names[i];
+        int64_t commit = version_of(name, commit_suffix), checkpoint = version_of(name, checkpoint_suffix);
+        c->newest = MAX(c->newest, MAX(commit, checkpoint));
+        c->from_start = c->from_start || commit == 0;
+        if (checkpoint >= 0 && c->oldest_checkpoint < 0)
+            c->oldest_checkpoint = checkpoint;
+        if (strcmp(name, "_last_checkpoint") == 0)
+            check_hint(c, name);
+        else if (commit < 0 && checkpoint < 0)
+            tell(c, false, name,
+                 str_starts(str_of(name), STR("_tmp_")) ? "temporary, goes at the next start" : "not one of ours");
+    }
+}
+
+/* The same table, and the same live files. */
+static bool same_state(const struct delta_state *a, const struct delta_state *b)
+{
+    size_t at = 0;
+    struct str path;
+    void *value;
+    if (!json_equal(a->meta_data, b->meta_data) || a->live_count != b->live_count || a->txn_version != b->txn_version)
+        return false;
+    while (map_next(&a->files, &at, &path, &value)) {
+        const struct delta_file *file = value, *other = map_get(&b->files, path);
+        if (file->removed_ms == 0 && (other == NULL || other->removed_ms != 0 || other->size != file->size ||
+                                      strcmp(other->stats, file->stats) != 0))
+            return false;
+    }
+    return true;
+}
+
+static void check_checkpoint(const struct check *c, int64_t version)
+{
+    struct delta_state state;
+    struct strbuf bytes = { 0 };
+    struct err err = { 0 };
+    delta_state_init(&state, c->log->state.uuid);
+    if (!read_named(c->log, version, checkpoint_suffix, CHECKPOINT_BYTES_MAX, &bytes, &err) ||
+        !delta_checkpoint_read(strbuf_view(&bytes), version, &state, &err))
+        tell_version(c, version, checkpoint_suffix, err.text);
+    else if (!same_state(&c->log->state, &state))
+        tell_version(c, version, checkpoint_suffix, "it does not say what the versions up to it say");
+    delta_state_fini(&state);
+    strbuf_fini(&bytes);
+}
+
+static bool check_version(const struct check *c, int64_t version)
+{
+    struct strbuf bytes = { 0 };
+    struct err err = { 0 };
+    bool ok = read_named(c->log, version, commit_suffix, COMMIT_BYTES_MAX, &bytes, &err) &&
+              delta_state_apply(&c->log->state, strbuf_view(&bytes), &err);
+    strbuf_fini(&bytes);
+    if (!ok)
+        tell_version(c, version, commit_suffix,
+                     err.code == ERR_FILE_DOESNT_EXIST ? "the version is missing" : err.text);
+    else if (has_name(c, version, checkpoint_suffix))
+        check_checkpoint(c, version);
+    return ok;
+}
+
+struct delta_log *delta_log_check(struct fs *fs, const char *table_dir, const char *uuid, delta_found_fn *found,
+                                  void *context)
+{
+    struct check c = { .log = log_new(fs, table_dir, uuid), .found = found, .context = context };
+    struct err err = { 0 };
+    bool ok = fs_list(fs, c.log->dir, &c.names, &err);
+    if (!ok)
+        tell(&c, true, "", err.text);
+    check_names(&c);
+    if (ok && !c.from_start && c.oldest_checkpoint >= 0) {
+        ok = read_checkpoint(c.log, c.oldest_checkpoint, &err);
+        if (!ok)
+            tell_version(&c, c.oldest_checkpoint, checkpoint_suffix, err.text);
+    }
+    while (ok && c.log->state.version < c.newest)
+        ok = check_version(&c, c.log->state.version + 1);
+    fs_names_fini(&c.names);
+    return c.log;
+}

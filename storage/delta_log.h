@@ -30,4 +30,11 @@ must_use bool delta_log_checkpoint(struct delta_log *log, int64_t now_ms, int64_
 /* Removes the versions that nobody needs any more: those below the newest checkpoint such that all before it are older
  * than the time. No gap is left behind it. */
 must_use bool delta_log_clean(struct delta_log *log, int64_t before_ms, struct err *err);
+
+/* Reads all of a log that nobody uses, and changes nothing: each version after the other, each checkpoint against the
+ * versions it stands for. found: what is not as it was written (damage), and what a stop left behind. The log is as far
+ * as it could be replayed; free it. */
+typedef void delta_found_fn(void *context, bool damage, const char *path, const char *why);
+struct delta_log *delta_log_check(struct fs *fs, const char *table_dir, const char *uuid, delta_found_fn *found,
+                                  void *context);
 #endif

@@ -793,3 +793,51 @@ bool expr_text_mentions(struct str expr, struct str name)
     }
     return false;
 }
+
+/* Takes a or a.b, each part perhaps in quotes. Returns where it ends. */
+static size_t take_dotted(struct lexer *lexer, struct strbuf *name)
+{
+    struct err err;
+    for (;;) {
+        struct token token = lexer_peek(lexer);
+        bool ok = lexer_take_name(lexer, name, &err);
+        must(ok); /* the expression was parsed before */
+        size_t end = token.offset + token.text.len;
+        struct lexer ahead = *lexer;
+        bool dot = token_is_symbol(lexer_next(&ahead), ".");
+        enum token_kind kind = lexer_peek(&ahead).kind;
+        if (!dot || (kind != TOKEN_WORD && kind != TOKEN_QUOTED_NAME))
+            return end;
+        *lexer = ahead;
+        strbuf_add_char(name, '.');
+    }
+}
+
+struct str expr_text_rename(struct str expr, struct str from, struct str to, struct arena *arena)
+{
+    struct strbuf text = { 0 }, name = { 0 };
+    struct lexer lexer;
+    size_t copied = 0;
+    bool is_element = false; /* f(x).a: a is a part of a value */
+    lexer_init(&lexer, expr);
+    for (struct token token = lexer_peek(&lexer); token.kind != TOKEN_END && token.kind != TOKEN_ERROR;
+         token = lexer_peek(&lexer)) {
+        if (is_element || (token.kind != TOKEN_WORD && token.kind != TOKEN_QUOTED_NAME)) {
+            (void)lexer_next(&lexer);
+            is_element = token_is_symbol(token, ".");
+            continue;
+        }
+        strbuf_clear(&name);
+        size_t end = take_dotted(&lexer, &name);
+        if (!str_eq(strbuf_view(&name), from) || token_is_symbol(lexer_peek(&lexer), "("))
+            continue;
+        strbuf_add(&text, str_sub(expr, copied, token.offset - copied));
+        lexer_print_name(&text, to);
+        copied = end;
+    }
+    strbuf_add(&text, str_from(expr, copied));
+    struct str renamed = arena_dup(arena, strbuf_view(&text));
+    strbuf_fini(&text);
+    strbuf_fini(&name);
+    return renamed;
+}

@@ -23,4 +23,6 @@ struct expr_text {
 must_use bool expr_text_parse(struct lexer *lexer, struct arena *arena, struct expr_text *out, struct err *err);
 /* A name in an expression, as a whole word. */
 bool expr_text_mentions(struct str expr, struct str name);
+/* The expression with another name for a column, in arena. Arguments of lambdas of that name change theirs too. */
+struct str expr_text_rename(struct str expr, struct str from, struct str to, struct arena *arena);
 #endif

@@ -11,7 +11,8 @@
  * and copied, and its share of the row-hash sum is the one that its footer tells. Until its turn a row of its least
  * bounds stands for it in the heap.
  *
- * Runs are copied column by column when enough rows have gathered or a source has to load its next row group. The
+ * A source is read row group by row group, or in pieces of one where it is larger than the source's share of the
+ * memory. Runs are copied column by column when enough rows have gathered or a source has to load its next rows. The
  * rows that come out are counted and hashed, and have to be those that the sources' footers tell of (where a column was
  * added since, those that were read, hashed then): an error of reading and one of merging are both found. A Replacing
  * or Summing table's output goes through its rule, which keeps an account of what it changes. */
@@ -26,15 +27,19 @@
 #include "storage/merge_untouched.h"
 #include "storage/verify.h"
 
-enum { RUN_ROWS = 8192, RUNS_MAX = 8192, OUT_SHARE = 8 }; /* of the memory, in rows that wait to be written */
-enum { GROUP_BYTES = 64 << 20 };                          /* of a row group, decoded, as the writer makes them */
+enum { RUN_ROWS = 8192, RUNS_MAX = 8192 };
+enum { OUT_SHARE = 4 };          /* of the memory; the rest is for encoding what is written */
+enum { RUNS_SHARE = 4 };         /* of the output: rows that are copied at once */
+enum { GROUP_BYTES = 64 << 20 }; /* of a row group, decoded, as the writer makes them */
 enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
 
 struct source {
     struct part *part;
-    int *columns;     /* of the stored schema: which column of the part, or -1 */
-    bool has_dropped; /* the part has columns that the table has no more */
-    size_t group;     /* the next to read */
+    int *columns;                  /* of the stored schema: which column of the part, or -1 */
+    bool has_dropped;              /* the part has columns that the table has no more */
+    size_t group;                  /* the one being read */
+    uint64_t group_rows;           /* read of it */
+    struct parquet_chunk **chunks; /* of it, by column of the table; NULL: the part has it not, or none is being read */
     struct block block;
     size_t row;
     uint64_t rows;
@@ -53,12 +58,15 @@ struct merger {
     const struct schema *schema;
     struct source *sources;
     struct codebook book;
-    bool *is_coded;       /* columns whose strings are in it */
+    bool *is_coded; /* columns whose strings are in it */
+    bool any_coded;
     struct source **heap; /* those that have rows left; the first is the next */
     size_t heap_count;
     struct run *runs;
     size_t runs_count, runs_rows;
+    size_t runs_rows_max;
     uint64_t group_rows;       /* of the output */
+    uint64_t piece_bytes;      /* of one source, in memory at once */
     uint64_t out_bytes;        /* of rows that wait to be written */
     struct block out;          /* becomes a row group */
     struct collapse *collapse; /* NULL: the table keeps all rows */
@@ -118,6 +126,7 @@ static bool map_columns(struct merger *m, struct source *source, struct err *err
     const struct schema *own = parquet_schema(source->part->file);
     size_t found = 0, ordered = 0;
     source->columns = mem_alloc(m->schema->columns_count * sizeof *source->columns);
+    source->chunks = mem_zalloc(m->schema->columns_count * sizeof(struct parquet_chunk *));
     for (size_t i = 0; i < m->schema->columns_count; i++) {
         int at = part_column(source->part, &m->schema->columns[i]);
         if (at >= 0 && !type_eq(own->columns[at].type, m->schema->columns[i].type))
@@ -163,7 +172,7 @@ static void choose_coded(struct merger *m)
     for (size_t i = 0; i < m->job->sources_count; i++)
         plain = plain || !m->sources[i].is_whole;
     for (size_t i = 0; i < m->schema->columns_count && !plain; i++)
-        m->is_coded[i] = column_is_coded(m, i);
+        m->any_coded |= m->is_coded[i] = column_is_coded(m, i);
 }
 
 /* None where rows may go or be made anew, or where columns are filled. */
@@ -221,23 +230,61 @@ static struct hash128 sum_as_stored(const struct source *source, const struct bl
     return sum;
 }
 
-static bool load_group(struct merger *m, struct source *source, struct err *err)
+/* The rows of the present row group that are read next: all that are left, unless they pass the source's share. What a
+ * row takes the footer tells but for coded columns; of those the last piece tells. */
+static size_t piece_rows(const struct merger *m, const struct source *source)
+{
+    struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
+    uint64_t left = group.rows - source->group_rows;
+    uint64_t row_bytes = m->any_coded && source->block.rows > 0 ? block_bytes(&source->block) / source->block.rows
+                                                                : group.decoded_bytes / MAX(group.rows, UINT64_C(1));
+    return (size_t)MIN(left, MAX(m->piece_bytes / MAX(row_bytes, UINT64_C(1)), UINT64_C(1)));
+}
+
+static bool read_piece(const struct merger *m, struct source *source, size_t rows, struct err *err)
 {
     struct part *part = source->part;
     struct block *block = &source->block;
-    if (!keep_to_budget(m->job, parquet_row_group(part->file, source->group).bytes, err) || !check_cancel(m->job, err))
-        return false;
+    struct parquet_range range = { source->group_rows, source->group_rows + rows };
     for (size_t i = 0; i < block->columns_count; i++)
         column_clear(&block->columns[i]);
-    block->rows = (size_t)parquet_row_group(part->file, source->group).rows;
-    for (size_t i = 0; i < block->columns_count; i++)
-        if (source->columns[i] >= 0 &&
-            !parquet_read_column(part->file, source->group, (size_t)source->columns[i], &block->columns[i], err))
+    block->rows = rows;
+    for (size_t i = 0; i < block->columns_count && rows > 0; i++) {
+        if (source->columns[i] < 0)
+            continue;
+        if (source->chunks[i] == NULL)
+            source->chunks[i] = parquet_chunk_open(part->file, source->group, (size_t)source->columns[i]);
+        if (!parquet_chunk_read(source->chunks[i], &range, 1, &block->columns[i], err))
             return err_wrap(err, "merge: part %s", part->path);
+    }
     for (size_t i = 0; i < block->columns_count; i++)
         if (source->columns[i] < 0)
             fill_column(m, source, block, i);
-    source->group++;
+    return true;
+}
+
+static void close_chunks(const struct merger *m, struct source *source)
+{
+    for (size_t i = 0; i < m->schema->columns_count; i++) {
+        parquet_chunk_close(source->chunks[i]);
+        source->chunks[i] = NULL;
+    }
+}
+
+static bool load_rows(struct merger *m, struct source *source, struct err *err)
+{
+    struct block *block = &source->block;
+    struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
+    size_t rows = piece_rows(m, source);
+    uint64_t bytes = group.bytes * rows / MAX(group.rows, UINT64_C(1));
+    if (!keep_to_budget(m->job, bytes, err) || !check_cancel(m->job, err) || !read_piece(m, source, rows, err))
+        return false;
+    source->group_rows += block->rows;
+    if (source->group_rows == group.rows) {
+        close_chunks(m, source);
+        source->group++;
+        source->group_rows = 0;
+    }
     source->row = 0;
     source->rows += block->rows;
     m->rows += block->rows;
@@ -271,7 +318,7 @@ static int compression_level(const struct part_name *name)
 static bool passes(const struct merger *m, const struct source *source)
 {
     struct hash128 sum;
-    if (source->untouched == NULL || !source->untouched[source->group])
+    if (source->untouched == NULL || source->group_rows > 0 || !source->untouched[source->group])
         return false;
     struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
     return (group.rows * 2 >= m->group_rows || group.decoded_bytes * 2 >= GROUP_BYTES) &&
@@ -295,8 +342,8 @@ static void stand_in(struct merger *m, struct source *source)
     source->stands_in = true;
 }
 
-/* The next row group that has rows; false in *more at the end. */
-static bool next_group(struct merger *m, struct source *source, bool *more, struct err *err)
+/* The next rows; false in *more at the end. */
+static bool next_rows(struct merger *m, struct source *source, bool *more, struct err *err)
 {
     *more = false;
     while (source->group < parquet_row_groups(source->part->file)) {
@@ -305,7 +352,7 @@ static bool next_group(struct merger *m, struct source *source, bool *more, stru
             *more = true;
             return true;
         }
-        if (!load_group(m, source, err))
+        if (!load_rows(m, source, err))
             return false;
         if (source->block.rows > 0) {
             *more = true;
@@ -359,7 +406,12 @@ static const struct source *second(const struct merger *m)
 
 /* ---- output ---- */
 
-/* Moves the rows that have not expired to m->live, and accounts for the others. */
+static bool is_full(const struct merger *m, const struct block *block)
+{
+    return block->rows >= m->group_rows || block_bytes(block) >= m->out_bytes;
+}
+
+/* Adds the rows that have not expired to m->live, and accounts for the others. */
 static void leave_expired(struct merger *m, const struct block *block, const uint8_t *expired)
 {
     uint32_t *rows = mem_alloc(block->rows * sizeof *rows);
@@ -371,49 +423,49 @@ static void leave_expired(struct merger *m, const struct block *block, const uin
             rows[count++] = (uint32_t)row;
     }
     m->expired += block->rows - count;
-    block_truncate(&m->live, 0);
     block_gather(&m->live, block, rows, count);
     free(rows);
 }
 
+/* The rows that are to be written: the block's, or m->live, where they were put behind those that wait there. */
+static struct block *without_expired(struct merger *m, struct block *block)
+{
+    if (m->job->ttl == NULL)
+        return block;
+    uint8_t *expired = mem_alloc(block->rows);
+    bool any = ttl_expired(m->job->ttl, block, m->job->wall_ns, expired) > 0 || m->live.rows > 0;
+    if (any)
+        leave_expired(m, block, expired);
+    free(expired);
+    return any ? &m->live : block;
+}
+
+/* A full block becomes a row group, and the last one however small. */
 static bool write_block(struct merger *m, struct block *block, bool last, struct err *err)
 {
-    struct block *live = block;
-    if (block->rows == 0)
-        return true;
-    if (m->job->ttl != NULL) {
-        uint8_t *expired = mem_alloc(block->rows);
-        if (ttl_expired(m->job->ttl, block, m->job->wall_ns, expired) > 0) {
-            leave_expired(m, block, expired);
-            live = &m->live;
-        }
-        free(expired);
-    }
-    if (!check_cancel(m->job, err) || (live->rows > 0 && !part_writer_add(m->writer, live, last, err)))
-        return false;
+    struct block *live = without_expired(m, block);
     add_progress(&m->job->progress->rows_written, block->rows);
     add_progress(&m->job->progress->bytes_written, block_bytes(block));
+    if (!check_cancel(m->job, err))
+        return false;
+    if (live == block || last || is_full(m, live)) {
+        if (live->rows > 0 && !part_writer_add(m->writer, live, err))
+            return false;
+        block_truncate(live, 0);
+    }
     block_truncate(block, 0);
     return true;
 }
 
-static bool write_out(struct merger *m, struct err *err)
+static bool write_out(struct merger *m, bool last, struct err *err)
 {
     if (m->collapse == NULL)
-        return write_block(m, &m->out, false, err);
+        return write_block(m, &m->out, last, err);
     collapse_add(m->collapse, &m->out, &m->kept);
     block_truncate(&m->out, 0);
-    return write_block(m, &m->kept, false, err);
-}
-
-static bool write_last(struct merger *m, struct err *err)
-{
-    if (m->collapse == NULL)
-        return write_block(m, &m->out, true, err);
-    if (!write_out(m, err))
-        return false;
-    collapse_end(m->collapse, &m->kept);
-    return write_block(m, &m->kept, true, err);
+    if (last)
+        collapse_end(m->collapse, &m->kept);
+    return (!last && !is_full(m, &m->kept)) || write_block(m, &m->kept, last, err);
 }
 
 static bool copy_runs(struct merger *m, struct err *err)
@@ -423,13 +475,13 @@ static bool copy_runs(struct merger *m, struct err *err)
             column_append(&m->out.columns[i], &m->runs[r].source->block.columns[i], m->runs[r].from, m->runs[r].count);
     m->out.rows += m->runs_rows;
     m->runs_count = m->runs_rows = 0;
-    return (m->out.rows < m->group_rows && block_bytes(&m->out) < m->out_bytes) || write_out(m, err);
+    return !is_full(m, &m->out) || write_out(m, false, err);
 }
 
 /* How many rows may be taken until they have to be copied, or out is a row group. */
 static size_t room(const struct merger *m)
 {
-    return MIN(RUN_ROWS, (size_t)m->group_rows - m->out.rows) - m->runs_rows;
+    return MIN(m->runs_rows_max, (size_t)m->group_rows - m->out.rows) - m->runs_rows;
 }
 
 static bool row_is_before(const struct merger *m, struct source *source, size_t row, const struct source *next)
@@ -484,11 +536,11 @@ static bool pass_group(struct merger *m, struct source *source, struct err *err)
     struct hash128 sum;
     must(part_group_hash_sum(source->part, source->group, &sum));
     if (!keep_to_budget(m->job, group.bytes, err) || !check_cancel(m->job, err) || !copy_runs(m, err) ||
-        !write_out(m, err) || !verify_once(source, err) ||
+        !write_out(m, false, err) || !verify_once(source, err) ||
         !part_writer_copy_group(m->writer, source->part, source->group, sum, err))
         return false;
     source->group++;
-    source->row = source->block.rows;
+    source->row = source->block.rows = 0;
     source->rows += group.rows;
     source->stands_in = false;
     m->rows += group.rows;
@@ -518,13 +570,13 @@ static bool merge_all(struct merger *m, struct err *err)
         if (!take_rows(m, source, err))
             return false;
         bool more = source->row < source->block.rows;
-        if (!more && !next_group(m, source, &more, err))
+        if (!more && !next_rows(m, source, &more, err))
             return false;
         if (!more)
             m->heap[0] = m->heap[--m->heap_count];
         sift_down(m, 0);
     }
-    return write_last(m, err);
+    return write_out(m, true, err);
 }
 
 /* ---- all of it ---- */
@@ -535,7 +587,7 @@ static bool open_sources(struct merger *m, struct err *err)
         struct source *source = &m->sources[i];
         bool more = false;
         init_block(m, &source->block);
-        if (!next_group(m, source, &more, err))
+        if (!next_rows(m, source, &more, err))
             return false;
         if (more)
             m->heap[m->heap_count++] = source;
@@ -557,10 +609,6 @@ static bool open_writer(struct merger *m, struct err *err)
 {
     const struct merge_job *job = m->job;
     const struct table_def *def = job->def;
-    uint64_t rows = 0;
-    for (size_t i = 0; i < job->sources_count; i++)
-        rows += job->sources[i]->rows;
-    m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
                                        .text_is_bytes = delta_text_is_binary(&def->settings),
@@ -571,6 +619,24 @@ static bool open_writer(struct merger *m, struct err *err)
                                        .blooms_count = def->blooms_count,
                                        .row_group_rows = m->group_rows };
     return part_writer_open(job->fs, job->dir, job->name, def->stored, &options, &m->writer, err);
+}
+
+/* The shares of the memory, and what they mean in rows. */
+static void set_sizes(struct merger *m)
+{
+    const struct merge_job *job = m->job;
+    uint64_t memory = job->memory, rows = 0, bytes = 0;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        struct parquet_file *file = job->sources[i]->file;
+        rows += job->sources[i]->rows;
+        for (size_t group = 0; group < parquet_row_groups(file); group++)
+            bytes += parquet_row_group(file, group).decoded_bytes;
+    }
+    m->group_rows = rows > LARGE_ROWS ? LARGE_GROUP_ROWS : GROUP_ROWS;
+    m->piece_bytes = memory / MERGE_SOURCES_SHARE / job->sources_count;
+    m->out_bytes = memory / OUT_SHARE;
+    uint64_t fit = m->out_bytes / RUNS_SHARE / (bytes / MAX(rows, UINT64_C(1)) + 1);
+    m->runs_rows_max = (size_t)MIN(MAX(fit, UINT64_C(1)), (uint64_t)RUN_ROWS);
 }
 
 /* Names the part to blame, if one is. */
@@ -625,7 +691,7 @@ static bool finish(struct merger *m, struct err *err)
     struct part_meta meta = { .name = *job->name,
                               .created_wall_ns = job->wall_ns,
                               .schema_version = job->def->schema->version };
-    if (!part_writer_end_rows(m->writer, err) || !check_rows(m, err))
+    if (!check_rows(m, err))
         return false;
     meta.newest_wall_ns = job->sources[0]->newest_wall_ns;
     for (size_t i = 1; i < job->sources_count; i++)
@@ -646,7 +712,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
     m.heap = mem_zalloc(job->sources_count * sizeof(struct source *));
     m.runs = mem_alloc(RUNS_MAX * sizeof *m.runs);
     m.is_coded = mem_zalloc(m.schema->columns_count * sizeof *m.is_coded);
-    m.out_bytes = (job->memory == 0 ? MERGE_MEMORY_MAX : job->memory) / OUT_SHARE;
+    set_sizes(&m);
     codebook_init(&m.book);
     bool ok = map_sources(&m, err);
     if (ok) {
@@ -660,8 +726,12 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
         m.collapse = collapse_new(&job->def->rule, &m.out);
     ok = ok && open_writer(&m, err) && open_sources(&m, err) && merge_all(&m, err) && finish(&m, err);
     for (size_t i = 0; i < job->sources_count; i++) {
-        block_fini(&m.sources[i].block);
-        free(m.sources[i].columns);
+        struct source *source = &m.sources[i];
+        if (source->chunks != NULL)
+            close_chunks(&m, source);
+        block_fini(&source->block);
+        free(source->chunks);
+        free(source->columns);
     }
     block_fini(&m.out);
     block_fini(&m.kept);

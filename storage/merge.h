@@ -3,7 +3,8 @@
  * merge_pick is ClickHouse's Simple selector (size-tiered runs of neighbours, more willing the older they are and the
  * more parts there are) with two changes: a smaller fixed cost per part, since parts here begin at kilobytes, and a
  * base that follows the rate at which data comes, wide merges under load and tidy tables without. merge_run streams: it
- * holds one row group of each source and one block of output, and copies row groups that need not change. */
+ * holds a row group of each source, or a piece of one, and one block of output, all within its share of the memory, and
+ * copies row groups that need not change. */
 #ifndef SLUICE_STORAGE_MERGE_H
 #define SLUICE_STORAGE_MERGE_H
 #include <stdbool.h>
@@ -24,7 +25,7 @@ struct merge_candidate {
     uint64_t first, last;
     uint64_t bytes;        /* of its rows, compressed: what merging it costs */
     uint64_t file_bytes;   /* the footer included */
-    uint64_t memory_bytes; /* what reading it takes at once */
+    uint64_t memory_bytes; /* what reading it takes at once, at least */
     uint64_t age_ms;
     bool busy; /* being merged, or not below the numbers in flight */
 };
@@ -36,7 +37,8 @@ struct merge_limits {
     uint64_t fixed_bytes; /* what a part costs beside its bytes; 0: MERGE_FIXED_BYTES */
     uint64_t parts_throw; /* parts_to_throw_insert: near it, quick short merges come first */
 };
-enum { MERGE_FIXED_BYTES = 32 * 1024, MERGE_MEMORY_MAX = 512 << 20 };
+enum { MERGE_FIXED_BYTES = 32 * 1024, MERGE_MEMORY_MIN = 8 << 20, MERGE_MEMORY_MAX = 512 << 20 };
+enum { MERGE_SOURCES_SHARE = 2 }; /* of a merge's memory: what it reads; the rest is for what it writes */
 struct merge_range {
     size_t from, count;
 };
@@ -66,7 +68,7 @@ struct merge_job {
     const char *dir;             /* of the partition */
     struct part *const *sources; /* in order of blocks */
     size_t sources_count;
-    uint64_t memory; /* 0: MERGE_MEMORY_MAX */
+    uint64_t memory; /* about; not 0 */
     int64_t wall_ns;
     uint64_t spool_id, spool_floor; /* which inserts of its sources the merged part has to name: store_set_spool */
     const struct ttl *ttl;          /* rows that it says are over are left out; NULL: none are */

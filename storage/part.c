@@ -287,8 +287,10 @@ uint64_t part_data_bytes(const struct part *part)
 
 uint64_t part_memory_bytes(const struct part *part)
 {
+    enum { PIECE_BYTES_MIN = 1 << 20, PAGE_BYTES = 256 << 10 }; /* less than half a page decodes each too often */
     uint64_t most = 0;
     for (size_t i = 0; i < parquet_row_groups(part->file); i++)
         most = MAX(most, parquet_row_group(part->file, i).decoded_bytes);
-    return most;
+    uint64_t piece = MAX((uint64_t)PIECE_BYTES_MIN, parquet_schema(part->file)->columns_count * PAGE_BYTES / 2);
+    return MIN(most, piece);
 }

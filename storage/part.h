@@ -120,7 +120,7 @@ int part_column(const struct part *part, const struct schema_column *column);
 void part_engine_name(const char *partition_id, const struct part_name *name, struct strbuf *out);
 /* Bytes of all rows as they are stored: the file without its footer, indexes and magic. */
 uint64_t part_data_bytes(const struct part *part);
-/* Bytes of the row group that needs the most, decoded: an estimate for limits. */
+/* About what reading it in pieces takes: less than its largest row group where a piece of that is worth a read. */
 uint64_t part_memory_bytes(const struct part *part);
 
 /* List of active parts, ordered by partition id, then first block. Frozen for all who have a reference. */

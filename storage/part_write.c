@@ -32,6 +32,8 @@ static bool write_pending(struct part_writer *w, struct err *err)
 static bool take_bytes(void *context, struct str bytes, struct err *err)
 {
     struct part_writer *w = context;
+    if (bytes.len >= WRITE_BYTES)
+        return write_pending(w, err) && fs_append(w->fs, w->file, bytes, err);
     strbuf_add(&w->pending, bytes);
     return w->pending.len < WRITE_BYTES || write_pending(w, err);
 }
@@ -62,9 +64,9 @@ failed:
     return false;
 }
 
-bool part_writer_add(struct part_writer *w, const struct block *block, bool last, struct err *err)
+bool part_writer_add(struct part_writer *w, const struct block *block, struct err *err)
 {
-    return last ? parquet_writer_add_last(w->parquet, block, err) : parquet_writer_add(w->parquet, block, err);
+    return parquet_writer_add(w->parquet, block, err);
 }
 
 bool part_writer_takes_group(const struct part_writer *w, const struct part *part, size_t group)
@@ -76,11 +78,6 @@ bool part_writer_copy_group(struct part_writer *w, const struct part *part, size
                             struct err *err)
 {
     return parquet_writer_copy_group(w->parquet, part->file, group, hash_sum, err) || err_wrap(err, "%s", part->path);
-}
-
-bool part_writer_end_rows(struct part_writer *w, struct err *err)
-{
-    return parquet_writer_end_rows(w->parquet, err);
 }
 
 /* sluice.groups: where there is one row group, the part's own sum is all there is to say. */
@@ -98,8 +95,6 @@ static void print_groups(const struct part_writer *w, struct strbuf *out)
 
 bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct err *err)
 {
-    if (!part_writer_end_rows(w, err))
-        return false;
     meta->rows = part_writer_rows(w);
     meta->row_hash_sum = part_writer_hash_sum(w);
     struct part_meta_text text;

@@ -62,7 +62,8 @@ static bool show_create(struct sql_run *run, const struct sql_statement *stateme
         strbuf_add_text(&text, str_is(statement->name, "system") ? "\nENGINE = Memory" : "\nENGINE = Atomic");
     } else {
         struct table *table;
-        if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
+        if (!sql_may_read(run->session, database_of(run, statement), statement->name, err) ||
+            !store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
             return false;
         table_def_print(table_def(table), false, &text);
         table_unref(table);
@@ -105,7 +106,7 @@ static bool setting_is_on(const struct sql_run *run, const char *name)
     const struct sql_session *session = run->session;
     const struct sql_result *result = run->result;
     struct str value = STR_EMPTY, type;
-    if (session->setting != NULL && !session->setting(session->setting_context, str_of(name), &value, &type))
+    if (session->setting != NULL && !session->setting(session->context, str_of(name), &value, &type))
         value = STR_EMPTY;
     for (size_t i = 0; i < result->settings_count; i++)
         if (str_is(result->settings[i].name, name))
@@ -174,6 +175,8 @@ static bool describe(struct sql_run *run, const struct sql_statement *statement,
         return false;
     if (query != NULL)
         return describe_query(run, query, err);
+    if (!sql_may_read(run->session, database_of(run, statement), statement->name, err))
+        return false;
     if (str_is(database_of(run, statement), "system"))
         return describe_system(run, statement, err);
     if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
@@ -187,25 +190,70 @@ static bool describe(struct sql_run *run, const struct sql_statement *statement,
 
 /* ---- SELECT ---- */
 
-static bool select_(struct sql_run *run, struct sql_query *query, struct strbuf *sql, struct err *err)
+/* What was read for it was counted with the rows. */
+static bool run_totals(struct sql_run *run, const struct sql_query *query, const struct strbuf *sql, struct err *err)
+{
+    struct sql_result *result = run->result;
+    uint64_t rows = result->rows_read, bytes = result->bytes_read;
+    result->has_totals = true;
+    bool ok = sql_execute(run, sql, query->columns, query->columns_count, &result->totals, err);
+    result->rows_read = rows;
+    result->bytes_read = bytes;
+    return ok;
+}
+
+static bool run_fill(struct sql_run *run, const struct sql_select *select, const struct strbuf *sql, struct err *err)
+{
+    const struct sql_fill *fill = select->filled;
+    struct sql_column columns[2];
+    struct block bounds = { 0 };
+    size_t count = 0;
+    if (fill->from != NULL)
+        columns[count++] = (struct sql_column){ .name = STR("from"), .type = fill->from->type };
+    if (fill->to != NULL)
+        columns[count++] = (struct sql_column){ .name = STR("to"), .type = fill->to->type };
+    bool ok = (count == 0 || sql_execute(run, sql, columns, count, &bounds, err)) &&
+              sql_fill_rows(run, select, &bounds, &run->result->block, err);
+    block_fini(&bounds);
+    return ok;
+}
+
+static bool run_emitted(struct sql_run *run, const struct sql_query *query, const struct sql_emitted *emitted,
+                        struct err *err)
+{
+    const struct sql_select *first = query->selects[0];
+    run->result->has_block = true;
+    return sql_execute(run, &emitted->query, query->columns, query->columns_count, &run->result->block, err) &&
+           (!first->totals || run_totals(run, query, &emitted->totals, err)) &&
+           (first->filled == NULL || run_fill(run, first, &emitted->bounds, err));
+}
+
+static bool select_(struct sql_run *run, struct sql_query *query, struct sql_emitted *emitted, struct err *err)
 {
     struct sql_resolver resolver = { .run = run, .arena = run->arena };
-    if (!sql_resolve_query(&resolver, query, NULL, err) || !sql_emit_query(run, query, sql, err))
+    if (!sql_resolve_query(&resolver, query, NULL, err) || !sql_emit_query(run, query, emitted, err))
         return false;
     for (size_t i = 0; i < query->columns_count; i++)
         query->columns[i].type = sql_type_written(run, query->columns[i].type);
     uint64_t time_ns = run->session->limits.time_ns;
     run->deadline_ns = time_ns == 0 ? 0 : clock_mono_ns(clock_real()) + time_ns;
-    return sql_execute(run, sql, query->columns, query->columns_count, err);
+    return run_emitted(run, query, emitted, err);
+}
+
+static void emitted_fini(struct sql_emitted *emitted)
+{
+    strbuf_fini(&emitted->query);
+    strbuf_fini(&emitted->totals);
+    strbuf_fini(&emitted->bounds);
 }
 
 static bool run_select(struct sql_run *run, struct sql_query *query, struct err *err)
 {
-    struct strbuf sql = { 0 };
-    bool ok = select_(run, query, &sql, err);
+    struct sql_emitted emitted = { 0 };
+    bool ok = select_(run, query, &emitted, err);
     if (ok && query->selects[query->selects_count - 1]->limit != NULL)
         run->result->rows_before_limit = run->result->block.rows;
-    strbuf_fini(&sql);
+    emitted_fini(&emitted);
     return ok;
 }
 
@@ -294,9 +342,9 @@ static void estimate(struct sql_run *run)
 static bool explain(struct sql_run *run, const struct sql_statement *statement, struct err *err)
 {
     static const char *const names[] = { "explain" };
-    struct strbuf sql = { 0 };
+    struct sql_emitted emitted = { 0 };
     run->explain = true;
-    bool ok = select_(run, statement->query, &sql, err);
+    bool ok = select_(run, statement->query, &emitted, err);
     if (ok) {
         unsigned long long rows = run->result->block.rows;
         block_fini(&run->result->block);
@@ -307,10 +355,10 @@ static bool explain(struct sql_run *run, const struct sql_statement *statement, 
             ADD_LINE(run, "Result: %llu rows", rows);
             for (size_t i = 0; i < run->sources_count; i++)
                 explain_source(run, run->sources[i]);
-            ADD_LINE(run, "SQL: " STR_FMT, STR_ARG(strbuf_view(&sql)));
+            ADD_LINE(run, "SQL: " STR_FMT, STR_ARG(strbuf_view(&emitted.query)));
         }
     }
-    strbuf_fini(&sql);
+    emitted_fini(&emitted);
     return ok;
 }
 
@@ -424,6 +472,8 @@ void sql_result_fini(struct sql_result *result)
 {
     if (result->has_block)
         block_fini(&result->block);
+    if (result->has_totals)
+        block_fini(&result->totals);
     arena_free(result->arena);
     *result = (struct sql_result){ 0 };
 }

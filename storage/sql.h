@@ -46,11 +46,15 @@ struct sql_session {
     const atomic_bool *cancel; /* may be NULL; set by another thread: the statement ends with QUERY_WAS_CANCELLED */
     /* getSetting(): the value in force and the setting's type, as in system.settings. False: unknown. */
     bool (*setting)(void *context, struct str name, struct str *value, struct str *type);
-    void *setting_context;
+    /* May the statement read the table, also one of system? NULL: any. Errors: ACCESS_DENIED. */
+    bool (*may_read)(void *context, struct str database, struct str table, struct err *err);
+    void *context; /* of both */
 };
 struct sql_result {
     struct arena *arena; /* holds types and names of block */
     struct block block;
+    struct block totals; /* of WITH TOTALS: one row, like block */
+    bool has_totals;
     bool has_block;                  /* false: a statement without a result (SET, USE) */
     struct str format;               /* of the FORMAT clause; empty without */
     struct insert_setting *settings; /* of the SETTINGS clause */

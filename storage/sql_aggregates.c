@@ -20,6 +20,8 @@ struct sql_state {
     double *numbers;
     size_t numbers_count, numbers_cap;
     struct strbuf keys;
+    struct strbuf frame; /* of a call that moves: the rows in the frame, from frame_from on */
+    size_t frame_from;
     size_t taken;
 };
 
@@ -44,6 +46,7 @@ void sql_aggregate_free(struct sql_state *state)
     free(state->carried_bytes);
     free(state->numbers);
     strbuf_fini(&state->keys);
+    strbuf_fini(&state->frame);
     *state = (struct sql_state){ 0 };
 }
 
@@ -69,6 +72,76 @@ static bool keep(struct sql_state *state, struct sql_value *to, char **bytes, co
     memcpy(*bytes, value->s.data, value->s.len);
     to->s = str_make(*bytes, value->s.len);
     return true;
+}
+
+/* ---- frames that move ----
+ *
+ * A value is its kind, then 8 bytes or, of text and blobs, their length and the bytes. */
+
+bool sql_frame_push(struct sql_state *state, size_t count, struct err *err)
+{
+    size_t before = state->frame.len;
+    for (size_t i = 0; i < count; i++) {
+        const struct sql_value *value = &state->call->args[i];
+        bool bytes = value->kind == SQL_TEXT || value->kind == SQL_BLOB;
+        strbuf_add_char(&state->frame, (char)value->kind);
+        strbuf_add_bytes(&state->frame,
+                         bytes                    ? (const void *)&value->s.len
+                         : value->kind == SQL_INT ? (const void *)&value->i
+                                                  : &value->r,
+                         8);
+        if (bytes)
+            strbuf_add(&state->frame, value->s);
+    }
+    return take(state, state->frame.len - before, err);
+}
+
+static struct sql_value frame_take(struct str *rest)
+{
+    struct sql_value value = { .kind = (enum sql_value_kind)rest->data[0] };
+    if (value.kind == SQL_INT) {
+        memcpy(&value.i, rest->data + 1, sizeof value.i);
+    } else if (value.kind == SQL_REAL) {
+        memcpy(&value.r, rest->data + 1, sizeof value.r);
+    } else {
+        memcpy(&value.s.len, rest->data + 1, sizeof value.s.len);
+        value.s.data = rest->data + 9;
+    }
+    *rest = str_from(*rest, 9 + value.s.len);
+    return value;
+}
+
+void sql_frame_pop(struct sql_state *state, size_t count)
+{
+    struct str rest = str_from(strbuf_view(&state->frame), state->frame_from);
+    size_t before = rest.len;
+    for (size_t i = 0; i < count; i++)
+        (void)frame_take(&rest);
+    state->frame_from += before - rest.len;
+    if (state->frame_from < state->frame.len / 2)
+        return;
+    sql_run_give(state->call->run, state->frame_from);
+    state->taken -= state->frame_from;
+    memmove(state->frame.data, rest.data, rest.len);
+    strbuf_truncate(&state->frame, rest.len);
+    state->frame_from = 0;
+}
+
+bool sql_frame_value(struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    struct sql_call *call = state->call;
+    struct sql_state now = { .call = call };
+    struct str rest = str_from(strbuf_view(&state->frame), state->frame_from);
+    bool ok = true;
+    *out = sql_null();
+    for (size_t rows = 0; ok && rest.len > 0; rows++) {
+        for (size_t i = 0; i < call->types_count; i++)
+            call->args[i] = frame_take(&rest);
+        ok = (rows % 1024 != 0 || sql_run_check(call->run)) && call->aggregate->step(call, &now, call->args, err);
+    }
+    ok = ok && (state->frame.len == state->frame_from || call->aggregate->final(call, &now, out, err));
+    sql_aggregate_free(&now);
+    return ok;
 }
 
 /* ---- sum, avg, deviation ---- */
@@ -519,6 +592,7 @@ bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const str
     node->type = type_of_kind(TYPE_UINT64);
     node->call = sql_call_new(r, node);
     node->call->aggregate = aggregate;
+    node->call->moves = node->over != NULL && sql_window_moves(node->over);
     node->call->op = aggregate->op;
     if (!aggregate->bind(r, node, err))
         return false;

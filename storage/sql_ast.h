@@ -21,8 +21,9 @@ struct sql_function;
 struct sql_query;
 struct sql_select;
 struct sql_table;
+struct sql_window;
 
-enum { SQL_DEPTH_MAX = 120, SQL_NAME_PARTS = 4 };
+enum { SQL_DEPTH_MAX = 120, SQL_NAME_PARTS = 4, SQL_TABLES_MAX = 32, SQL_ARRAYS_MAX = 16, SQL_SETS_MAX = 64 };
 
 enum sql_node_kind {
     SQL_LITERAL, /* value, type */
@@ -39,7 +40,7 @@ enum sql_emit_kind {
     SQL_EMIT_NODE,      /* the same as target (an alias, a positional argument) */
     SQL_EMIT_TEMPLATE,  /* template with $0..$9 and $* for the arguments */
     SQL_EMIT_SCALAR,    /* ch(call, args...) */
-    SQL_EMIT_AGGREGATE, /* cha(call, args...) */
+    SQL_EMIT_AGGREGATE, /* cha(call, args...), and what has an OVER */
     SQL_EMIT_IN,        /* args[0] IN (the rest, or the subquery) */
     SQL_EMIT_SUBQUERY,  /* scalar subquery */
     SQL_EMIT_EXISTS
@@ -60,6 +61,7 @@ struct sql_node {
     size_t names_count;
     struct str alias;
     struct sql_query *query; /* SUBQUERY */
+    struct sql_window *over; /* CALL: OVER (...); NULL without */
     size_t offset;           /* in the statement, for messages */
     struct sql_value value;  /* LITERAL; of a lambda its text */
 
@@ -69,6 +71,8 @@ struct sql_node {
     const struct type *type;
     struct sql_table *table;
     size_t column;
+    struct sql_node
+        *peer;      /* COLUMN of USING of a RIGHT or FULL JOIN: that of the right side, where this one is missing */
     bool qualified; /* another table before has a column of this name: the name shows the table */
     struct sql_node *target;
     struct sql_node **shown; /* args as they were, for the name; NULL: args */
@@ -82,13 +86,25 @@ struct sql_node {
     bool constant;      /* holds no column */
 };
 
-enum sql_join { SQL_JOIN_FIRST, SQL_JOIN_CROSS, SQL_JOIN_INNER, SQL_JOIN_LEFT, SQL_JOIN_RIGHT, SQL_JOIN_FULL };
+enum sql_join {
+    SQL_JOIN_FIRST,
+    SQL_JOIN_CROSS,
+    SQL_JOIN_INNER,
+    SQL_JOIN_LEFT,
+    SQL_JOIN_RIGHT,
+    SQL_JOIN_FULL,
+    SQL_JOIN_ARRAY,
+    SQL_JOIN_LEFT_ARRAY
+};
 
 struct sql_column { /* what a table or subquery offers */
     struct str name;
     const struct type *type;
-    bool hidden;           /* not part of * */
-    struct str alias_text; /* ALIAS column: its expression */
+    bool hidden;                    /* not part of * */
+    struct str alias_text;          /* ALIAS column: its expression */
+    struct sql_table *shadow_table; /* ARRAY JOIN: the column whose place the elements take; NULL: none */
+    size_t shadow_column;
+    struct sql_node *peer; /* see sql_node */
 };
 
 /* One thing in FROM. */
@@ -101,8 +117,12 @@ struct sql_table {
     struct str *using_names;
     size_t using_count;
     bool final_;
+    struct sql_node **arrays; /* of ARRAY JOIN; arrays_count were written, each of columns has one */
+    size_t arrays_count;
     size_t offset;
 
+    bool implicit;           /* of an arrayJoin() */
+    struct sql_call *unnest; /* of ARRAY JOIN: its arrays' types */
     struct sql_column *columns;
     size_t columns_count;
     bool *used;                      /* by column: the emitter read it */
@@ -112,9 +132,39 @@ struct sql_table {
     struct sql_source_table *source; /* not a subquery */
 };
 
+/* WITH FILL [FROM x] [TO y] [STEP z] */
+struct sql_fill {
+    struct sql_node *from, *to, *step;
+    double by; /* the step, of `unit`s where it has one */
+    int unit;
+    bool has_unit;
+    size_t column; /* the output that is filled */
+};
+
 struct sql_order {
     struct sql_node *node;
     bool descending, nulls_first;
+    struct sql_fill *fill; /* NULL: without */
+};
+
+/* One end of a frame: offset rows (or units of the ORDER BY) before or after the current row. */
+struct sql_bound {
+    enum { SQL_BOUND_UNBOUNDED, SQL_BOUND_CURRENT, SQL_BOUND_OFFSET } kind;
+    bool following;
+    struct sql_node *offset;
+};
+
+/* OVER (...), or one of the WINDOW clause. */
+struct sql_window {
+    struct str name; /* of the WINDOW clause; in OVER: the window that it is, or builds on; empty: none */
+    bool bare;       /* OVER name */
+    struct sql_node **partition;
+    size_t partition_count;
+    struct sql_order *order;
+    size_t order_count;
+    bool framed, rows; /* a frame was written; in ROWS, not RANGE */
+    struct sql_bound from, to;
+    size_t offset;
 };
 
 struct sql_with {
@@ -131,16 +181,25 @@ struct sql_select {
     bool distinct;
     struct sql_node **columns;
     size_t columns_count;
-    struct sql_table *tables;
+    struct sql_table *tables; /* room for SQL_TABLES_MAX */
     size_t tables_count;
-    struct sql_node *where, *having;
+    bool from_resolved, has_window;
+    struct sql_node *where, *having, *qualify;
+    struct sql_window *windows; /* of the WINDOW clause */
+    size_t windows_count;
     struct sql_node **group;
     size_t group_count;
     bool group_by, group_all;
+    enum { SQL_GROUP_ONCE, SQL_GROUP_ROLLUP, SQL_GROUP_CUBE, SQL_GROUP_SETS } grouping;
+    uint64_t *sets; /* not ONCE: rows are grouped for each of these, by the keys of its bits */
+    size_t sets_count;
+    bool totals; /* WITH TOTALS */
     struct sql_order *order;
     size_t order_count;
     bool order_all;
+    struct sql_fill *filled; /* of the ORDER BY: rows are put in, and LIMIT counts, after SQLite; NULL: none are */
     struct sql_node *limit, *offset;
+    bool ties; /* LIMIT ... WITH TIES */
     struct sql_node *limit_by_limit, *limit_by_offset;
     struct sql_node **limit_by;
     size_t limit_by_count;
@@ -154,10 +213,19 @@ struct sql_select {
     bool aggregated;
 };
 
-/* One or more SELECTs under UNION. */
+enum sql_set_operation {
+    SQL_UNION_ALL,
+    SQL_UNION_DISTINCT,
+    SQL_EXCEPT_ALL,
+    SQL_EXCEPT_DISTINCT,
+    SQL_INTERSECT_ALL,
+    SQL_INTERSECT_DISTINCT
+};
+
+/* One or more SELECTs under UNION, EXCEPT or INTERSECT, from the left to the right. */
 struct sql_query {
     struct sql_select **selects;
-    bool *distinct; /* selects[i] joins those before it by UNION DISTINCT */
+    enum sql_set_operation *operations; /* by which selects[i] joins those before it; that of the first means nothing */
     size_t selects_count;
     struct sql_column *columns; /* of the result */
     size_t columns_count;

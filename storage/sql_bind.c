@@ -655,7 +655,7 @@ bool sql_bind_setting(struct sql_resolver *r, struct sql_node *node, struct err 
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "the name of a setting must be a constant string",
                               err);
     struct str value, type;
-    if (session->setting == NULL || !session->setting(session->setting_context, name->value.s, &value, &type))
+    if (session->setting == NULL || !session->setting(session->context, name->value.s, &value, &type))
         return err_set(err, ERR_UNKNOWN_SETTING, "Unknown setting '" STR_FMT "'", STR_ARG(name->value.s));
     const struct sql_result *result = r->run->result;
     for (size_t i = 0; i < result->settings_count; i++)
@@ -896,6 +896,8 @@ bool sql_resolve_special(struct sql_resolver *r, struct sql_node *node, bool *ta
     if (sum && node->args_count == 2 &&
         (is_interval(node->args[1]) || (str_is(node->name, "plus") && is_interval(node->args[0]))))
         return bind_interval_arithmetic(r, node, err);
+    if (str_is(node->name, "arrayJoin"))
+        return sql_resolve_array_join_call(r, node, err);
     if (str_is(node->name, "toStartOfInterval"))
         return sql_bind_start_of_interval(r, node, err);
     *taken = false;

@@ -34,6 +34,13 @@ void sql_node_set_column(const struct sql_select *select, struct sql_node *node,
 bool sql_bridge_bind(struct sql_resolver *r, struct sql_node *node, struct err *err);
 bool sql_bridge_is_volatile(const struct sql_call *call);
 
+/* sql_window.c */
+bool sql_window_knows(struct str name); /* a function that is one only with OVER */
+/* The OVER of a call: what it names and computes by. */
+bool sql_resolve_over(struct sql_resolver *r, struct sql_node *node, struct err *err);
+bool sql_window_bind(struct sql_resolver *r, struct sql_node *node, struct err *err); /* of a function it knows */
+bool sql_window_moves(const struct sql_window *window);
+
 /* sql_bind.c */
 /* IN, EXISTS, interval arithmetic, count(*): *taken when it was one of them. */
 bool sql_resolve_special(struct sql_resolver *r, struct sql_node *node, bool *taken, struct err *err);

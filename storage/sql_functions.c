@@ -39,57 +39,25 @@ struct str sql_function_hint(struct str name)
 static bool letter_fits(char letter, const struct sql_node *arg, const struct type *type)
 {
     const struct sql_node *constant = sql_node_constant(arg);
-    switch (letter) {
-    case '*':
-        return true;
-    case 's':
-        return sql_type_is_string(type) || sql_type_is_enum(type);
-    case 'S':
-        return sql_type_is_string(type) || type->kind == TYPE_ARRAY || type->kind == TYPE_MAP;
-    case 'n':
-    case 'f':
-        return sql_type_is_number(type);
-    case 'i':
-        return sql_type_is_int(type);
-    case 't':
-        return sql_type_is_time(type);
-    case 'a':
-        return type->kind == TYPE_ARRAY;
-    case 'm':
-        return type->kind == TYPE_MAP;
-    case 'k':
+    if (letter == 'k')
         return constant != NULL && constant->value.kind == SQL_TEXT;
-    case 'K':
+    if (letter == 'K')
         return constant != NULL && constant->value.kind == SQL_INT && type_is_integer(type);
-    default:
-        return false;
-    }
+    return sql_type_fits(letter == 'f' ? 'n' : letter, type);
 }
 
-static bool check_spec(struct sql_resolver *r, const struct sql_node *node, const char *spec, struct err *err)
+static bool check_spec(struct sql_resolver *r, const struct sql_node *node, const char *text, struct err *err)
 {
-    size_t least = 0, most = 0;
-    bool optional = false, repeats = false;
-    char letters[16];
-    for (const char *at = spec; *at != '\0'; at++) {
-        if (*at == '?') {
-            optional = true;
-        } else if (*at == '+') {
-            repeats = true;
-        } else {
-            must(most < sizeof letters);
-            letters[most++] = *at;
-            least += optional ? 0 : 1;
-        }
-    }
-    if (node->args_count < least || (node->args_count > most && !repeats))
-        return err_set(
-            err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-            "Number of arguments for function " STR_FMT " doesn't match: passed %zu, should be %zu%s (at position %zu)",
-            STR_ARG(node->name), node->args_count, least, most > least || repeats ? " or more" : "", node->offset + 1);
+    struct sql_spec spec = sql_spec_read(text);
+    if (!sql_spec_counts(&spec, node->args_count))
+        return err_set(err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                       "Number of arguments for function " STR_FMT
+                       " doesn't match: passed %zu, should be %zu%s (at position %zu)",
+                       STR_ARG(node->name), node->args_count, spec.least,
+                       spec.most > spec.least || spec.repeats ? " or more" : "", node->offset + 1);
     for (size_t i = 0; i < node->args_count; i++) {
         const struct type *type = sql_type_plain(node->args[i]->type, r->arena);
-        if (!letter_fits(letters[MIN(i, most - 1)], node->args[i], type))
+        if (!letter_fits(sql_spec_letter(&spec, i), node->args[i], type))
             return err_set(err, ERR_ILLEGAL_TYPE_OF_ARGUMENT,
                            "Illegal type " STR_FMT " of argument %zu of function " STR_FMT " (at position %zu)",
                            STR_ARG(node->args[i]->type->text), i + 1, STR_ARG(node->name), node->offset + 1);
@@ -253,43 +221,70 @@ static void scalar_bridge(sqlite3_context *context, int count, sqlite3_value **v
     answer(context, call, ok, &out, &call->err);
 }
 
+/* The arguments of a step; false where one is NULL, which aggregates pass over. */
+static bool step_args(struct sql_call *call, int count, sqlite3_value **values)
+{
+    must((size_t)count - 1 <= call->types_count);
+    for (size_t i = 0; i + 1 < (size_t)count; i++) {
+        call->args[i] = sql_value_from(values[i + 1]);
+        if (call->args[i].kind == SQL_NULL)
+            return false;
+    }
+    return true;
+}
+
+static void step_failed(sqlite3_context *context, struct sql_call *call)
+{
+    sql_run_fail(call->run, &call->err);
+    sqlite3_result_error(context, "stopped", -1);
+}
+
 static void step_bridge(sqlite3_context *context, int count, sqlite3_value **values)
 {
     struct sql_call *call = call_of(context, values);
-    struct sql_value *args = call->args;
-    size_t args_count = (size_t)count - 1;
-    must(args_count <= call->types_count);
     struct sql_state *state = sql_aggregate_state(context, call);
     if (state == NULL) {
         sqlite3_result_error_nomem(context);
         return;
     }
-    for (size_t i = 0; i < args_count; i++) {
-        args[i] = sql_value_from(values[i + 1]);
-        if (args[i].kind == SQL_NULL)
-            return; /* aggregates pass over NULL */
-    }
+    if (!step_args(call, count, values))
+        return;
     strbuf_clear(&call->out);
-    if (!call->aggregate->step(call, state, args, &call->err)) {
-        sql_run_fail(call->run, &call->err);
-        sqlite3_result_error(context, "stopped", -1);
-    }
+    if (!(call->moves ? sql_frame_push(state, (size_t)count - 1, &call->err)
+                      : call->aggregate->step(call, state, call->args, &call->err)))
+        step_failed(context, call);
+}
+
+/* A row leaves the frame of a window: the oldest one. */
+static void inverse_bridge(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    struct sql_call *call = call_of(context, values);
+    struct sql_state *state = sql_aggregate_state(context, call);
+    if (state != NULL && step_args(call, count, values))
+        sql_frame_pop(state, (size_t)count - 1);
+}
+
+/* What the aggregate is over the rows so far; NULL over none, which the statement replaces. */
+static void value_bridge(sqlite3_context *context)
+{
+    struct sql_state *state = sql_aggregate_state(context, NULL);
+    struct sql_value out = sql_null();
+    struct err err = { 0 };
+    struct sql_call *call = state == NULL ? NULL : sql_aggregate_call(state);
+    if (call == NULL)
+        return;
+    strbuf_clear(&call->out);
+    bool ok = call->run->failed ||
+              (call->moves ? sql_frame_value(state, &out, &err) : call->aggregate->final(call, state, &out, &err));
+    answer(context, call, ok, &out, &err);
 }
 
 static void final_bridge(sqlite3_context *context)
 {
     struct sql_state *state = sql_aggregate_state(context, NULL);
-    struct sql_value out = sql_null();
-    struct err err = { 0 };
-    if (state == NULL)
-        return; /* no row: NULL, which the statement replaces */
-    struct sql_call *call = sql_aggregate_call(state);
-    if (call != NULL) {
-        strbuf_clear(&call->out);
-        bool ok = call->run->failed || call->aggregate->final(call, state, &out, &err);
-        answer(context, call, ok, &out, &err);
-    }
-    sql_aggregate_free(state);
+    value_bridge(context);
+    if (state != NULL)
+        sql_aggregate_free(state);
 }
 
 bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err *err)
@@ -300,7 +295,8 @@ bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err 
         random |= run->calls[i]->run_fn == sql_run_uuid || sql_bridge_is_volatile(run->calls[i]);
     int scalar_flags = random ? SQLITE_UTF8 | SQLITE_INNOCUOUS : flags;
     if (sqlite3_create_function_v2(db, "ch", -1, scalar_flags, run, scalar_bridge, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_function_v2(db, "cha", -1, flags, run, NULL, step_bridge, final_bridge, NULL) != SQLITE_OK)
+        sqlite3_create_window_function(db, "cha", -1, flags, run, step_bridge, final_bridge, value_bridge,
+                                       inverse_bridge, NULL) != SQLITE_OK)
         return err_set(err, ERR_LOGICAL_ERROR, "cannot register functions: %s", sqlite3_errmsg(db));
     return true;
 }

@@ -14,18 +14,7 @@ static bool is_bytes(const struct type *type)
 
 static bool has_sign(const struct type *type)
 {
-    switch (type->kind) {
-    case TYPE_DATE32:
-    case TYPE_DATETIME64:
-    case TYPE_TIME:
-    case TYPE_TIME64:
-    case TYPE_DECIMAL:
-    case TYPE_ENUM8:
-    case TYPE_ENUM16:
-        return true;
-    default:
-        return type_is_integer(type) && type_is_signed(type);
-    }
+    return type_is_signed(type) && !type_is_float(type);
 }
 
 /* NaNs of one sign. */

@@ -148,7 +148,7 @@ static bool join_condition(struct sql_parser *p, struct sql_table *table)
 /* The words before a joined table. *found false: no join follows. */
 static bool join_words(struct sql_parser *p, enum sql_join *join, bool *found)
 {
-    static const char *const refused[] = { "ARRAY", "ANY", "ASOF", "SEMI", "ANTI", "PASTE" };
+    static const char *const refused[] = { "ANY", "ASOF", "SEMI", "ANTI", "PASTE" };
     *found = true;
     if (sql_symbol(p, ",")) {
         *join = SQL_JOIN_CROSS;
@@ -167,6 +167,10 @@ static bool join_words(struct sql_parser *p, enum sql_join *join, bool *found)
         *join = SQL_JOIN_FULL;
     else
         sql_word(p, "INNER");
+    if (*join != SQL_JOIN_CROSS && sql_word(p, "ARRAY")) {
+        *join = *join == SQL_JOIN_LEFT ? SQL_JOIN_LEFT_ARRAY : SQL_JOIN_ARRAY;
+        return sql_expect_word(p, "JOIN");
+    }
     for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
         if (sql_next_is_word(p, refused[i]))
             return sql_unsupported(p, sql_peek(p).offset, arena_printf(p->arena, "%s JOIN", refused[i]));
@@ -179,19 +183,29 @@ static bool join_words(struct sql_parser *p, enum sql_join *join, bool *found)
     return true;
 }
 
+static bool array_item(struct sql_parser *p, struct sql_table *table)
+{
+    struct sql_nodes nodes = { 0 };
+    table->offset = sql_peek(p).offset;
+    if (!sql_expressions(p, &nodes))
+        return false;
+    table->arrays = nodes.at;
+    table->arrays_count = nodes.count;
+    return true;
+}
+
 static bool from_clause(struct sql_parser *p, struct sql_select *select)
 {
-    enum { TABLES_MAX = 32 };
     bool found = true;
     enum sql_join join = SQL_JOIN_FIRST;
-    select->tables = ARENA_ARRAY(p->arena, struct sql_table, TABLES_MAX);
     while (found) {
-        if (select->tables_count == TABLES_MAX)
+        if (select->tables_count == SQL_TABLES_MAX)
             return sql_unsupported(p, sql_peek(p).offset, "a join of more than 32 tables");
         struct sql_table *table = &select->tables[select->tables_count++];
         table->join = join;
-        if (!table_item(p, table) || (join != SQL_JOIN_FIRST && !join_condition(p, table)) ||
-            !join_words(p, &join, &found))
+        bool array = join == SQL_JOIN_ARRAY || join == SQL_JOIN_LEFT_ARRAY;
+        if (!(array ? array_item : table_item)(p, table) ||
+            (join != SQL_JOIN_FIRST && !array && !join_condition(p, table)) || !join_words(p, &join, &found))
             return false;
     }
     return true;
@@ -199,26 +213,86 @@ static bool from_clause(struct sql_parser *p, struct sql_select *select)
 
 /* ---- the clauses after FROM ---- */
 
+/* WITH ROLLUP, WITH CUBE, WITH TOTALS. False: it was none of them, or has an error. */
+static bool group_modifier(struct sql_parser *p, struct sql_select *select)
+{
+    lexer_next(&p->lexer);
+    if (sql_word(p, "TOTALS"))
+        return select->totals = true;
+    bool rollup = sql_word(p, "ROLLUP");
+    if (!rollup && !sql_word(p, "CUBE"))
+        return sql_expected(p, "TOTALS, ROLLUP, CUBE");
+    if (select->grouping != SQL_GROUP_ONCE || select->group_all)
+        return sql_unsupported(p, sql_peek(p).offset, "ROLLUP or CUBE of such a GROUP BY");
+    select->grouping = rollup ? SQL_GROUP_ROLLUP : SQL_GROUP_CUBE;
+    return true;
+}
+
+/* GROUPING SETS ((a, b), a, ()) */
+static bool grouping_sets(struct sql_parser *p, struct sql_select *select, struct sql_nodes *nodes)
+{
+    lexer_next(&p->lexer);
+    lexer_next(&p->lexer);
+    select->grouping = SQL_GROUP_SETS;
+    select->sets = ARENA_ARRAY(p->arena, uint64_t, SQL_SETS_MAX);
+    if (!sql_expect_symbol(p, "("))
+        return false;
+    do {
+        size_t from = nodes->count;
+        bool list = sql_symbol(p, "(");
+        struct sql_node *node;
+        if (!list && !sql_expression(p, &node))
+            return false;
+        if (!list)
+            sql_nodes_add(p, nodes, node);
+        if (list && !sql_symbol(p, ")") && (!sql_expressions(p, nodes) || !sql_expect_symbol(p, ")")))
+            return false;
+        if (select->sets_count == SQL_SETS_MAX || nodes->count >= SQL_SETS_MAX)
+            return sql_unsupported(p, sql_peek(p).offset, "so many GROUPING SETS");
+        select->sets[select->sets_count++] = (1ull << nodes->count) - (1ull << from);
+    } while (sql_symbol(p, ","));
+    return sql_expect_symbol(p, ")");
+}
+
 static bool group_clause(struct sql_parser *p, struct sql_select *select)
 {
     if (!sql_expect_word(p, "BY"))
         return false;
-    static const char *const refused[] = { "ROLLUP", "CUBE", "GROUPING" };
-    for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
-        if (sql_next_is_word(p, refused[i]) && token_is_symbol(sql_peek_second(p), "("))
-            return sql_unsupported(p, sql_peek(p).offset, refused[i]);
+    struct token before = sql_peek(p);
+    struct sql_nodes nodes = { 0 };
+    bool called = token_is_symbol(sql_peek_second(p), "(");
     select->group_by = true;
     if (sql_word(p, "ALL")) {
         select->group_all = true;
-    } else {
-        struct sql_nodes nodes = { 0 };
-        if (!sql_expressions(p, &nodes))
+    } else if (sql_next_is_word(p, "GROUPING") && token_is_word(sql_peek_second(p), "SETS")) {
+        if (!grouping_sets(p, select, &nodes))
             return false;
-        select->group = nodes.at;
-        select->group_count = nodes.count;
+    } else if (called && (sql_word(p, "ROLLUP") || sql_word(p, "CUBE"))) {
+        select->grouping = token_is_word(before, "CUBE") ? SQL_GROUP_CUBE : SQL_GROUP_ROLLUP;
+        lexer_next(&p->lexer);
+        if (!sql_expressions(p, &nodes) || !sql_expect_symbol(p, ")"))
+            return false;
+    } else if (!sql_expressions(p, &nodes)) {
+        return false;
     }
-    if (sql_next_is_word(p, "WITH"))
-        return sql_unsupported(p, sql_peek(p).offset, "WITH TOTALS, ROLLUP or CUBE");
+    select->group = nodes.at;
+    select->group_count = nodes.count;
+    while (sql_next_is_word(p, "WITH") && group_modifier(p, select))
+        continue;
+    return p->err->code == ERR_OK;
+}
+
+static bool order_fill(struct sql_parser *p, struct sql_order *order)
+{
+    struct sql_fill *fill = order->fill = ARENA_NEW(p->arena, struct sql_fill);
+    lexer_next(&p->lexer);
+    lexer_next(&p->lexer);
+    if ((sql_word(p, "FROM") && !sql_expression(p, &fill->from)) ||
+        (sql_word(p, "TO") && !sql_expression(p, &fill->to)) ||
+        (sql_word(p, "STEP") && !sql_expression(p, &fill->step)))
+        return false;
+    if (sql_next_is_word(p, "STALENESS") || sql_next_is_word(p, "INTERPOLATE"))
+        return sql_unsupported(p, sql_peek(p).offset, "STALENESS or INTERPOLATE");
     return true;
 }
 
@@ -233,14 +307,30 @@ static bool order_direction(struct sql_parser *p, struct sql_order *order)
         if (!order->nulls_first && !sql_expect_word(p, "LAST"))
             return false;
     }
-    if (sql_next_is_word(p, "COLLATE") || sql_next_is_word(p, "WITH"))
-        return sql_unsupported(p, sql_peek(p).offset, "COLLATE or WITH FILL");
+    if (sql_next_is_word(p, "COLLATE"))
+        return sql_unsupported(p, sql_peek(p).offset, "COLLATE");
+    return !sql_next_is_word(p, "WITH") || !token_is_word(sql_peek_second(p), "FILL") || order_fill(p, order);
+}
+
+bool sql_order_items(struct sql_parser *p, struct sql_order **items, size_t *count)
+{
+    size_t cap = 0;
+    do {
+        if (*count == cap) {
+            struct sql_order *grown = ARENA_ARRAY(p->arena, struct sql_order, cap = cap * 2 + 4);
+            if (*count > 0)
+                memcpy(grown, *items, *count * sizeof *grown);
+            *items = grown;
+        }
+        struct sql_order *item = &(*items)[(*count)++];
+        if (!sql_aliased(p, false, &item->node) || !order_direction(p, item))
+            return false;
+    } while (sql_symbol(p, ","));
     return true;
 }
 
 static bool order_clause(struct sql_parser *p, struct sql_select *select)
 {
-    size_t cap = 0;
     if (!sql_expect_word(p, "BY"))
         return false;
     if (sql_next_is_word(p, "ALL") && !token_is_symbol(sql_peek_second(p), "(")) {
@@ -249,18 +339,7 @@ static bool order_clause(struct sql_parser *p, struct sql_select *select)
         select->order = ARENA_NEW(p->arena, struct sql_order);
         return order_direction(p, select->order);
     }
-    do {
-        if (select->order_count == cap) {
-            struct sql_order *order = ARENA_ARRAY(p->arena, struct sql_order, cap = cap * 2 + 4);
-            if (select->order_count > 0)
-                memcpy(order, select->order, select->order_count * sizeof *order);
-            select->order = order;
-        }
-        struct sql_order *item = &select->order[select->order_count++];
-        if (!sql_aliased(p, false, &item->node) || !order_direction(p, item))
-            return false;
-    } while (sql_symbol(p, ","));
-    return true;
+    return sql_order_items(p, &select->order, &select->order_count);
 }
 
 /* LIMIT n, LIMIT m, n, LIMIT n OFFSET m, each also with BY. */
@@ -279,13 +358,14 @@ bool sql_limit(struct sql_parser *p, struct sql_select *select)
         if (!sql_word(p, "ROWS"))
             sql_word(p, "ROW");
     }
-    if (sql_next_is_word(p, "WITH"))
-        return sql_unsupported(p, sql_peek(p).offset, "LIMIT WITH TIES");
     if (!sql_word(p, "BY")) {
         select->limit = limit;
         select->offset = offset;
-        return true;
+        select->ties = sql_word(p, "WITH");
+        return !select->ties || sql_expect_word(p, "TIES");
     }
+    if (select->limit_by_count > 0)
+        return sql_unsupported(p, limit->offset, "LIMIT BY beside DISTINCT ON or another LIMIT BY");
     struct sql_nodes nodes = { 0 };
     if (!sql_expressions(p, &nodes))
         return false;
@@ -294,6 +374,20 @@ bool sql_limit(struct sql_parser *p, struct sql_select *select)
     select->limit_by = nodes.at;
     select->limit_by_count = nodes.count;
     return true;
+}
+
+/* FETCH FIRST | NEXT n ROW | ROWS ONLY | WITH TIES */
+static bool fetch(struct sql_parser *p, struct sql_select *select)
+{
+    if (select->limit != NULL)
+        return sql_expected(p, "no FETCH beside a LIMIT");
+    if ((!sql_word(p, "FIRST") && !sql_expect_word(p, "NEXT")) || !sql_expression(p, &select->limit) ||
+        (!sql_word(p, "ROWS") && !sql_expect_word(p, "ROW")))
+        return false;
+    if (sql_word(p, "ONLY"))
+        return true;
+    select->ties = true;
+    return sql_expect_word(p, "WITH") && sql_expect_word(p, "TIES");
 }
 
 bool sql_where(struct sql_parser *p, struct sql_select *select)
@@ -318,8 +412,6 @@ static bool select_tail(struct sql_parser *p, struct sql_select *select)
 {
     if (select->tables_count == 0 && sql_word(p, "FROM") && !from_clause(p, select))
         return false;
-    if (sql_next_is_word(p, "ARRAY") || (sql_next_is_word(p, "LEFT") && token_is_word(sql_peek_second(p), "ARRAY")))
-        return sql_unsupported(p, sql_peek(p).offset, "ARRAY JOIN");
     if (sql_word(p, "PREWHERE") && !sql_where(p, select))
         return false;
     if (sql_word(p, "WHERE") && !sql_where(p, select))
@@ -328,8 +420,10 @@ static bool select_tail(struct sql_parser *p, struct sql_select *select)
         return false;
     if (sql_word(p, "HAVING") && !sql_expression(p, &select->having))
         return false;
-    if (sql_next_is_word(p, "WINDOW") || sql_next_is_word(p, "QUALIFY"))
-        return sql_unsupported(p, sql_peek(p).offset, "WINDOW or QUALIFY");
+    if (sql_word(p, "WINDOW") && !sql_window_clause(p, select))
+        return false;
+    if (sql_word(p, "QUALIFY") && !sql_expression(p, &select->qualify))
+        return false;
     if (sql_word(p, "ORDER") && !order_clause(p, select))
         return false;
     while (sql_next_is_word(p, "LIMIT") && select->limit == NULL) {
@@ -344,9 +438,7 @@ static bool select_tail(struct sql_parser *p, struct sql_select *select)
         if (!sql_word(p, "ROWS"))
             sql_word(p, "ROW");
     }
-    if (sql_next_is_word(p, "FETCH"))
-        return sql_unsupported(p, sql_peek(p).offset, "FETCH");
-    return true;
+    return !sql_word(p, "FETCH") || fetch(p, select);
 }
 
 static bool select_columns(struct sql_parser *p, struct sql_select *select)
@@ -365,9 +457,33 @@ static bool select_columns(struct sql_parser *p, struct sql_select *select)
     return true;
 }
 
-static bool select_one(struct sql_parser *p, struct sql_select **out)
+/* DISTINCT, or DISTINCT ON (a, b), which is LIMIT 1 BY a, b. */
+static bool distinct_on(struct sql_parser *p, struct sql_select *select)
+{
+    struct sql_nodes nodes = { 0 };
+    select->distinct = !(sql_next_is_word(p, "ON") && token_is_symbol(sql_peek_second(p), "("));
+    if (select->distinct)
+        return true;
+    size_t offset = lexer_next(&p->lexer).offset;
+    lexer_next(&p->lexer);
+    if (!sql_expressions(p, &nodes) || !sql_expect_symbol(p, ")"))
+        return false;
+    select->limit_by = nodes.at;
+    select->limit_by_count = nodes.count;
+    select->limit_by_limit = sql_literal_uint(p, offset, 1);
+    return true;
+}
+
+static struct sql_select *select_new(struct sql_parser *p)
 {
     struct sql_select *select = ARENA_NEW(p->arena, struct sql_select);
+    select->tables = ARENA_ARRAY(p->arena, struct sql_table, SQL_TABLES_MAX);
+    return select;
+}
+
+static bool select_one(struct sql_parser *p, struct sql_select **out)
+{
+    struct sql_select *select = select_new(p);
     *out = select;
     if (sql_word(p, "WITH") && !with_clause(p, select))
         return false;
@@ -376,32 +492,51 @@ static bool select_one(struct sql_parser *p, struct sql_select **out)
     if (!sql_expect_word(p, "SELECT"))
         return false;
     if (sql_word(p, "DISTINCT")) {
-        select->distinct = true;
-        if (sql_next_is_word(p, "ON") && token_is_symbol(sql_peek_second(p), "("))
-            return sql_unsupported(p, sql_peek(p).offset, "DISTINCT ON");
+        if (!distinct_on(p, select))
+            return false;
     } else if (sql_next_is_word(p, "ALL") && !token_is_symbol(sql_peek_second(p), ",")) {
         lexer_next(&p->lexer);
     }
-    if (sql_next_is_word(p, "TOP") && sql_peek_second(p).kind == TOKEN_NUMBER)
-        return sql_unsupported(p, sql_peek(p).offset, "TOP");
+    if (sql_next_is_word(p, "TOP") && sql_peek_second(p).kind == TOKEN_NUMBER) {
+        lexer_next(&p->lexer);
+        if (!sql_literal_number(p, lexer_next(&p->lexer), &select->limit))
+            return false;
+        select->ties = sql_next_is_word(p, "WITH") && token_is_word(sql_peek_second(p), "TIES");
+        for (int i = 0; select->ties && i < 2; i++)
+            lexer_next(&p->lexer);
+    }
     return select_columns(p, select) && select_tail(p, select);
 }
 
-static bool query_add(struct sql_parser *p, struct sql_query *query, struct sql_select *select, bool distinct)
+static bool query_add(struct sql_parser *p, struct sql_query *query, struct sql_select *select,
+                      enum sql_set_operation operation)
 {
     enum { SELECTS_MAX = 64 };
     if (query->selects == NULL) {
         query->selects = ARENA_ARRAY(p->arena, struct sql_select *, SELECTS_MAX);
-        query->distinct = ARENA_ARRAY(p->arena, bool, SELECTS_MAX);
+        query->operations = ARENA_ARRAY(p->arena, enum sql_set_operation, SELECTS_MAX);
     }
     if (query->selects_count == SELECTS_MAX)
         return sql_unsupported(p, sql_peek(p).offset, "a UNION of more than 64 SELECTs");
-    query->distinct[query->selects_count] = distinct;
+    query->operations[query->selects_count] = operation;
     query->selects[query->selects_count++] = select;
     return true;
 }
 
-/* One SELECT, or a query in parentheses as SELECT * FROM (query). */
+/* SELECT * FROM (query) */
+static struct sql_select *select_of(struct sql_parser *p, struct sql_query *query, size_t offset)
+{
+    struct sql_select *select = select_new(p);
+    select->columns = ARENA_ARRAY(p->arena, struct sql_node *, 1);
+    select->columns[0] = sql_node_new(p, SQL_STAR, offset);
+    select->columns_count = 1;
+    select->tables->query = query;
+    select->tables->offset = offset;
+    select->tables_count = 1;
+    return select;
+}
+
+/* One SELECT, or a query in parentheses. */
 static bool query_member(struct sql_parser *p, struct sql_select **select)
 {
     if (!sql_next_is_symbol(p, "("))
@@ -411,17 +546,37 @@ static bool query_member(struct sql_parser *p, struct sql_select **select)
     lexer_next(&p->lexer);
     if (!sql_select_query(p, &inner) || !sql_expect_symbol(p, ")"))
         return false;
-    struct sql_node *star = ARENA_NEW(p->arena, struct sql_node);
-    star->kind = SQL_STAR;
-    star->offset = offset;
-    *select = ARENA_NEW(p->arena, struct sql_select);
-    (*select)->columns = ARENA_ARRAY(p->arena, struct sql_node *, 1);
-    (*select)->columns[0] = star;
-    (*select)->columns_count = 1;
-    (*select)->tables = ARENA_NEW(p->arena, struct sql_table);
-    (*select)->tables->query = inner;
-    (*select)->tables->offset = offset;
-    (*select)->tables_count = 1;
+    *select = select_of(p, inner, offset);
+    return true;
+}
+
+/* ALL or DISTINCT; where both may be left out, ALL is meant. */
+static bool all_or_distinct(struct sql_parser *p, bool may_be_left_out, bool *all)
+{
+    *all = sql_word(p, "ALL");
+    if (*all || sql_word(p, "DISTINCT"))
+        return true;
+    *all = may_be_left_out;
+    return *all || sql_expected(p, "ALL or DISTINCT after UNION");
+}
+
+/* a INTERSECT b [INTERSECT c]: binds tighter than UNION and EXCEPT. */
+static bool intersection(struct sql_parser *p, struct sql_select **select)
+{
+    size_t offset = sql_peek(p).offset;
+    if (!query_member(p, select))
+        return false;
+    while (sql_word(p, "INTERSECT")) {
+        struct sql_query *query = ARENA_NEW(p->arena, struct sql_query);
+        struct sql_select *right;
+        bool all;
+        query->offset = offset;
+        if (!all_or_distinct(p, true, &all) || !query_member(p, &right) ||
+            !query_add(p, query, *select, SQL_INTERSECT_ALL) ||
+            !query_add(p, query, right, all ? SQL_INTERSECT_ALL : SQL_INTERSECT_DISTINCT))
+            return false;
+        *select = select_of(p, query, offset);
+    }
     return true;
 }
 
@@ -429,15 +584,25 @@ static bool union_rest(struct sql_parser *p, struct sql_query *query)
 {
     for (;;) {
         struct sql_select *select;
-        if (sql_next_is_word(p, "EXCEPT") || sql_next_is_word(p, "INTERSECT"))
-            return sql_unsupported(p, sql_peek(p).offset, "EXCEPT or INTERSECT");
-        if (!sql_word(p, "UNION"))
+        bool all, except = sql_word(p, "EXCEPT");
+        if (!except && !sql_word(p, "UNION"))
             return true;
-        bool distinct = sql_word(p, "DISTINCT");
-        if (!distinct && !sql_word(p, "ALL"))
-            return sql_expected(p, "ALL or DISTINCT after UNION");
-        if (!query_member(p, &select) || !query_add(p, query, select, distinct))
+        if (!all_or_distinct(p, except, &all))
             return false;
+        enum sql_set_operation operation =
+            except ? (all ? SQL_EXCEPT_ALL : SQL_EXCEPT_DISTINCT) : (all ? SQL_UNION_ALL : SQL_UNION_DISTINCT);
+        if (operation == SQL_EXCEPT_ALL && query->selects_count > 1) { /* (a UNION b) EXCEPT ALL c */
+            struct sql_query *left = ARENA_NEW(p->arena, struct sql_query);
+            *left = *query;
+            query->selects = NULL;
+            query->selects_count = 0;
+            if (!query_add(p, query, select_of(p, left, left->offset), SQL_UNION_ALL))
+                return false;
+        }
+        if (!intersection(p, &select) || !query_add(p, query, select, operation))
+            return false;
+        if (operation == SQL_EXCEPT_ALL && (sql_next_is_word(p, "UNION") || sql_next_is_word(p, "EXCEPT")))
+            return sql_unsupported(p, sql_peek(p).offset, "what follows EXCEPT ALL, unless that is in parentheses,");
     }
 }
 
@@ -448,7 +613,7 @@ bool sql_select_query(struct sql_parser *p, struct sql_query **query)
         return false;
     *query = ARENA_NEW(p->arena, struct sql_query);
     (*query)->offset = sql_peek(p).offset;
-    bool ok = query_member(p, &select) && query_add(p, *query, select, false) && union_rest(p, *query);
+    bool ok = intersection(p, &select) && query_add(p, *query, select, SQL_UNION_ALL) && union_rest(p, *query);
     sql_leave(p);
     return ok;
 }

@@ -428,9 +428,9 @@ static bool call_tail(struct sql_parser *p, struct sql_node *node)
         if (!sql_expect_word(p, "WHERE") || !sql_expression(p, &node->filter) || !sql_expect_symbol(p, ")"))
             return false;
     }
-    if (sql_next_is_word(p, "OVER"))
-        return sql_unsupported(p, sql_peek(p).offset, "a window function (OVER)");
-    return true;
+    if ((sql_next_is_word(p, "RESPECT") || sql_next_is_word(p, "IGNORE")) && token_is_word(sql_peek_second(p), "NULLS"))
+        return sql_unsupported(p, sql_peek(p).offset, "RESPECT NULLS or IGNORE NULLS");
+    return !sql_word(p, "OVER") || sql_over(p, &node->over);
 }
 
 static bool call(struct sql_parser *p, struct token name, struct sql_node **out)

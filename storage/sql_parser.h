@@ -64,6 +64,11 @@ bool sql_aliased(struct sql_parser *p, bool bare_ok, struct sql_node **node);
 bool sql_expressions(struct sql_parser *p, struct sql_nodes *nodes);
 /* SELECT ... UNION ...; the next token is SELECT, WITH or an opening parenthesis. */
 bool sql_select_query(struct sql_parser *p, struct sql_query **query);
+/* What follows ORDER BY. */
+bool sql_order_items(struct sql_parser *p, struct sql_order **items, size_t *count);
+/* sql_parse_window.c: what follows OVER, and WINDOW. */
+bool sql_over(struct sql_parser *p, struct sql_window **out);
+bool sql_window_clause(struct sql_parser *p, struct sql_select *select);
 /* What follows WHERE, joined by AND to what is there; what follows LIMIT. */
 bool sql_where(struct sql_parser *p, struct sql_select *select);
 bool sql_limit(struct sql_parser *p, struct sql_select *select);

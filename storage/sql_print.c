@@ -27,6 +27,60 @@ static void print_lambda(const struct sql_node *node, struct strbuf *out)
     strbuf_add_char(out, ')');
 }
 
+static void print_bound(const struct sql_bound *bound, struct strbuf *out)
+{
+    if (bound->kind == SQL_BOUND_CURRENT) {
+        strbuf_add_text(out, "CURRENT ROW");
+        return;
+    }
+    if (bound->kind == SQL_BOUND_UNBOUNDED)
+        strbuf_add_text(out, "UNBOUNDED");
+    else
+        sql_node_print(bound->offset, out);
+    strbuf_add_text(out, bound->following ? " FOLLOWING" : " PRECEDING");
+}
+
+static void print_order(const struct sql_order *order, size_t count, struct strbuf *out)
+{
+    strbuf_add_text(out, "ORDER BY ");
+    for (size_t i = 0; i < count; i++) {
+        strbuf_add_text(out, i == 0 ? "" : ", ");
+        sql_node_print(order[i].node, out);
+        strbuf_add_text(out, order[i].descending ? " DESC" : " ASC");
+        strbuf_add_text(out, order[i].nulls_first ? " NULLS FIRST" : "");
+    }
+}
+
+/* OVER as it was written: what a named window says is not repeated. */
+static void print_over(const struct sql_window *window, struct strbuf *out)
+{
+    const char *between = "";
+    bool named = window->name.len > 0;
+    strbuf_add_text(out, window->bare ? " OVER " : " OVER (");
+    strbuf_add(out, window->name);
+    if (window->bare)
+        return;
+    between = named ? " " : "";
+    if (!named && window->partition_count > 0) {
+        strbuf_add_text(out, "PARTITION BY ");
+        print_list(window->partition, window->partition_count, out);
+        between = " ";
+    }
+    if (window->order_count > 0) {
+        strbuf_add_text(out, between);
+        print_order(window->order, window->order_count, out);
+        between = " ";
+    }
+    if (window->framed) {
+        strbuf_add_text(out, between);
+        strbuf_add_text(out, window->rows ? "ROWS BETWEEN " : "RANGE BETWEEN ");
+        print_bound(&window->from, out);
+        strbuf_add_text(out, " AND ");
+        print_bound(&window->to, out);
+    }
+    strbuf_add_char(out, ')');
+}
+
 static void print_call(const struct sql_node *node, struct strbuf *out)
 {
     struct sql_node *const *args = node->shown != NULL ? node->shown : node->args;
@@ -50,6 +104,8 @@ static void print_call(const struct sql_node *node, struct strbuf *out)
     if (!(count == 1 && args[0]->kind == SQL_STAR && str_eq_nocase(node->name, STR("count"))))
         print_list(args, count, out);
     strbuf_add_char(out, ')');
+    if (node->over != NULL)
+        print_over(node->over, out);
 }
 
 void sql_node_print(const struct sql_node *node, struct strbuf *out)

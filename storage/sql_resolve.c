@@ -142,7 +142,7 @@ static ptrdiff_t find_column(struct sql_resolver *r, const struct sql_table *tab
         struct str wanted = arena_dup(r->arena, strbuf_view(&joined));
         strbuf_fini(&joined);
         for (size_t i = 0; i < table->columns_count; i++) {
-            if (!str_eq(table->columns[i].name, wanted))
+            if (!str_eq(table->columns[i].name, wanted) || table->columns[i].shadow_table != NULL)
                 continue;
             *taken = to;
             return (ptrdiff_t)i;
@@ -201,25 +201,43 @@ static bool sub_columns(struct sql_resolver *r, struct sql_node *node, struct sq
     return true;
 }
 
+/* The elements that an ARRAY JOIN puts in the place of the column. */
+static void follow_shadow(const struct sql_select *select, struct sql_table **table, size_t *column)
+{
+    for (size_t t = 0; t < select->tables_count; t++) {
+        struct sql_table *arrays = &select->tables[t];
+        for (size_t c = 0; arrays->unnest != NULL && c < arrays->columns_count; c++) {
+            if (arrays->columns[c].shadow_table != *table || arrays->columns[c].shadow_column != *column)
+                continue;
+            *table = arrays;
+            *column = c;
+            return;
+        }
+    }
+}
+
 void sql_node_set_column(const struct sql_select *select, struct sql_node *node, struct sql_table *table, size_t column)
 {
+    follow_shadow(select, &table, &column);
     const struct sql_column *c = &table->columns[column];
     node->emit = SQL_EMIT_COLUMN;
     node->table = table;
     node->column = column;
     node->type = table->source == NULL ? c->type : sql_type_of_column(table->source->run, c->type);
-    for (const struct sql_table *before = select->tables; before < table; before++)
+    for (const struct sql_table *before = select->tables; before < table && table->unnest == NULL; before++)
         for (size_t i = 0; i < before->columns_count; i++)
             node->qualified |= str_eq(before->columns[i].name, c->name);
 }
 
-/* An ALIAS column of a table: its expression, over that table, as the type it was declared with. */
-static bool alias_column(struct sql_resolver *r, struct sql_node *node, const struct sql_column *column,
-                         struct err *err)
+/* An ALIAS column of a table: its expression, over that table alone, as the type it was declared with. */
+static bool alias_column(struct sql_resolver *r, struct sql_node *node, struct sql_table *table,
+                         const struct sql_column *column, struct err *err)
 {
     struct sql_node *expression;
+    struct sql_select *select = r->select, only = { .tables = table, .tables_count = 1 };
     if (!sql_parse_expression(column->alias_text, r->arena, &expression, err) || !sql_enter_node(r, err))
         return false;
+    r->select = &only;
     bool ok = sql_resolve_node(r, expression, err);
     if (ok && !type_eq(expression->type, column->type)) {
         struct sql_value text = sql_text(column->type->text);
@@ -227,6 +245,7 @@ static bool alias_column(struct sql_resolver *r, struct sql_node *node, const st
         expression = sql_node_call(r, "CAST", args, ARRAY_COUNT(args), node->offset);
         ok = sql_resolve_node(r, expression, err);
     }
+    r->select = select;
     r->depth--;
     node->emit = SQL_EMIT_NODE;
     node->target = expression;
@@ -248,7 +267,7 @@ static bool bind_column(struct sql_resolver *r, struct sql_node *node, struct sq
         return sub_columns(r, node, base, taken, err);
     }
     if (c->alias_text.len != 0)
-        return alias_column(r, node, c, err);
+        return alias_column(r, node, table, c, err);
     sql_node_set_column(r->select, node, table, column);
     return true;
 }
@@ -280,7 +299,7 @@ static bool find_in_tables(struct sql_resolver *r, struct sql_node *node, bool *
                 continue;
             if (hit != NULL && prefix == 0 && is_using(table, node->parts[0]))
                 continue;
-            if (hit != NULL)
+            if (hit != NULL && table->unnest == NULL) /* an alias of ARRAY JOIN goes before columns */
                 return err_set(err, ERR_AMBIGUOUS_COLUMN_NAME,
                                "Identifier `" STR_FMT "` is ambiguous (at position %zu)", STR_ARG(node->parts[0]),
                                node->offset + 1);
@@ -292,7 +311,11 @@ static bool find_in_tables(struct sql_resolver *r, struct sql_node *node, bool *
     if (hit == NULL)
         return true;
     *found = true;
-    return bind_column(r, node, hit, hit_column, hit_taken, err);
+    if (!bind_column(r, node, hit, hit_column, hit_taken, err))
+        return false;
+    if (node->emit == SQL_EMIT_COLUMN && node->parts_count == 1)
+        node->peer = hit->columns[hit_column].peer;
+    return true;
 }
 
 static struct sql_node *find_alias(const struct sql_select *select, struct str name)
@@ -407,7 +430,7 @@ static bool check_is_plain(const struct sql_node *node, struct err *err)
     if (node->params_given)
         return err_set(err, ERR_BAD_ARGUMENTS, "function " STR_FMT " takes no parameters (at position %zu)",
                        STR_ARG(node->name), node->offset + 1);
-    if (node->distinct || node->filter != NULL)
+    if (node->distinct || node->filter != NULL || node->over != NULL)
         return err_set(err, ERR_SYNTAX_ERROR, STR_FMT " is no aggregate function (at position %zu)",
                        STR_ARG(node->name), node->offset + 1);
     return true;
@@ -473,6 +496,24 @@ static bool resolve_bridge(struct sql_resolver *r, struct sql_node *node, struct
     return resolve_args(r, node, err) && sql_bridge_bind(r, node, err);
 }
 
+/* Arguments of an aggregate hold no aggregate, unless it is one over a window. */
+static bool resolve_aggregate_args(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    const struct sql_resolver before = *r;
+    r->no_aggregates |= node->over == NULL;
+    r->no_windows = true;
+    r->where = node->over == NULL ? "another aggregate function" : "another window function";
+    bool ok = resolve_args(r, node, err);
+    for (size_t i = 0; ok && i < node->params_count; i++)
+        ok = sql_resolve_node(r, node->params[i], err);
+    if (ok && node->filter != NULL)
+        ok = sql_resolve_node(r, node->filter, err) && sql_condition(r, &node->filter, err);
+    r->no_aggregates = before.no_aggregates;
+    r->no_windows = before.no_windows;
+    r->where = before.where;
+    return ok;
+}
+
 static bool resolve_aggregate(struct sql_resolver *r, struct sql_node *node, const struct sql_aggregate *aggregate,
                               bool filtered, bool or_null, struct err *err)
 {
@@ -484,25 +525,28 @@ static bool resolve_aggregate(struct sql_resolver *r, struct sql_node *node, con
             return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "a condition is missing", err);
         node->filter = node->args[node->args_count - 1];
     }
-    const char *where = r->where;
-    r->no_aggregates = true;
-    r->where = "another aggregate function";
-    bool ok = resolve_args(r, node, err);
-    for (size_t i = 0; ok && i < node->params_count; i++)
-        ok = sql_resolve_node(r, node->params[i], err);
-    if (ok && node->filter != NULL)
-        ok = sql_resolve_node(r, node->filter, err) && sql_condition(r, &node->filter, err);
-    r->no_aggregates = false;
-    r->where = where;
-    if (!ok)
+    if (!resolve_aggregate_args(r, node, err) || (node->over != NULL && !sql_resolve_over(r, node, err)))
         return false;
     size_t args = node->args_count;
     node->args_count -= filtered ? 1 : 0;
-    ok = sql_aggregate_bind(r, node, aggregate, or_null, err);
-    node->aggregate = node->has_aggregate = true;
+    bool ok = sql_aggregate_bind(r, node, aggregate, or_null, err);
+    node->aggregate = node->over == NULL;
+    node->has_aggregate |= node->aggregate;
     node->constant = false;
     node->args_count = args;
     return ok;
+}
+
+static bool resolve_window_function(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    if (node->over == NULL)
+        return err_set(err, ERR_BAD_ARGUMENTS,
+                       "The function '" STR_FMT "' can only be used as a window function (at position %zu)",
+                       STR_ARG(node->name), node->offset + 1);
+    if (!resolve_aggregate_args(r, node, err) || !sql_resolve_over(r, node, err) || !sql_window_bind(r, node, err))
+        return false;
+    node->constant = false;
+    return true;
 }
 
 static bool unknown_function(const struct sql_node *node, struct err *err)
@@ -524,6 +568,8 @@ static bool resolve_call(struct sql_resolver *r, struct sql_node *node, struct e
         return false;
     if (taken)
         return true;
+    if (sql_window_knows(node->name))
+        return resolve_window_function(r, node, err);
     const struct sql_aggregate *aggregate = sql_aggregate_find(node->name, &filtered, &or_null);
     if (aggregate != NULL)
         return resolve_aggregate(r, node, aggregate, filtered, or_null, err);

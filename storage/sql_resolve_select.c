@@ -48,6 +48,7 @@ static void collect_aliases(struct sql_resolver *r, struct sql_select *select)
     for (size_t i = 0; i < select->group_count; i++)
         collect_node(&c, select->group[i]);
     collect_node(&c, select->having);
+    collect_node(&c, select->qualify);
     for (size_t i = 0; i < select->order_count; i++)
         collect_node(&c, select->order[i].node);
 }
@@ -121,9 +122,7 @@ static bool using_condition(struct sql_resolver *r, struct sql_select *select, s
 {
     struct sql_table *table = &select->tables[index];
     struct sql_node *terms[16];
-    if (table->join != SQL_JOIN_INNER && table->join != SQL_JOIN_LEFT)
-        return err_set(err, ERR_NOT_IMPLEMENTED,
-                       "USING of a RIGHT or FULL JOIN is not supported here (at position %zu)", table->offset + 1);
+    bool outer = table->join == SQL_JOIN_RIGHT || table->join == SQL_JOIN_FULL;
     for (size_t i = 0; i < table->using_count; i++) {
         struct sql_node *sides[2] = { NULL, NULL };
         for (size_t t = 0; t <= index; t++)
@@ -140,20 +139,52 @@ static bool using_condition(struct sql_resolver *r, struct sql_select *select, s
             return err_set(err, ERR_UNKNOWN_IDENTIFIER,
                            "column " STR_FMT " of USING is not on both sides (at position %zu)",
                            STR_ARG(table->using_names[i]), table->offset + 1);
+        if (outer && !type_eq(sides[0]->type, sides[1]->type))
+            return err_set(
+                err, ERR_NOT_IMPLEMENTED,
+                "USING of columns of two types in a RIGHT or FULL JOIN is not supported here (at position %zu)",
+                table->offset + 1);
+        if (outer)
+            sides[0]->table->columns[sides[0]->column].peer = sides[1];
         terms[i] = sql_node_call(r, "equals", sides, 2, table->offset);
     }
     table->on = table->using_count == 1 ? terms[0] : sql_node_call(r, "and", terms, table->using_count, table->offset);
     return true;
 }
 
+static bool is_array_join(const struct sql_table *table)
+{
+    return table->join == SQL_JOIN_ARRAY || table->join == SQL_JOIN_LEFT_ARRAY;
+}
+
+/* As the engine has it: what is joined has a name. */
+static bool check_names(const struct sql_select *select, struct err *err)
+{
+    size_t joined = 0;
+    for (size_t i = 0; i < select->tables_count; i++)
+        joined += is_array_join(&select->tables[i]) ? 0 : 1;
+    for (size_t i = 0; i < select->tables_count && joined > 1; i++) {
+        const struct sql_table *table = &select->tables[i];
+        if ((table->query != NULL || table->function != NULL) && table->alias.len == 0)
+            return err_set(err, ERR_ALIAS_REQUIRED, "JOIN: no alias for the subquery or table function at position %zu",
+                           table->offset + 1);
+    }
+    return true;
+}
+
 static bool resolve_from(struct sql_resolver *r, struct sql_select *select, struct err *err)
 {
     size_t all = select->tables_count;
+    if (!check_names(select, err))
+        return false;
+    bool arrays = false;
     for (size_t i = 0; i < all; i++) {
         struct sql_table *table = &select->tables[i];
         select->tables_count = i; /* names in table functions and ON see what stands before */
-        bool ok = resolve_table(r, select, table, err);
+        bool array = is_array_join(table);
+        bool ok = array ? sql_resolve_array_join(r, select, table, err) : resolve_table(r, select, table, err);
         select->tables_count = i + 1;
+        table->id = array ? r->tables++ : table->id;
         ok = ok && (table->using_count == 0 || using_condition(r, select, i, err));
         r->no_aggregates = true;
         r->where = "JOIN ON";
@@ -163,11 +194,17 @@ static bool resolve_from(struct sql_resolver *r, struct sql_select *select, stru
             select->tables_count = all;
             return false;
         }
+        arrays |= array;
+        if (arrays && (table->join == SQL_JOIN_RIGHT || table->join == SQL_JOIN_FULL))
+            return err_set(err, ERR_NOT_IMPLEMENTED,
+                           "ARRAY JOIN before a RIGHT or FULL JOIN is not supported here (at position %zu)",
+                           table->offset + 1);
         if (table->join == SQL_JOIN_LEFT || table->join == SQL_JOIN_FULL)
             table->outer_since = i;
         for (size_t k = 0; k < i && (table->join == SQL_JOIN_RIGHT || table->join == SQL_JOIN_FULL); k++)
             select->tables[k].outer_since = MIN(select->tables[k].outer_since, i);
     }
+    select->from_resolved = true;
     return true;
 }
 
@@ -230,6 +267,7 @@ static bool expand_star(struct sql_resolver *r, struct sql_select *select, const
             *node = (struct sql_node){ .kind = SQL_NAME, .state = SQL_RESOLVED, .offset = star->offset };
             node->parts[node->parts_count++] = table->columns[c].name;
             sql_node_set_column(select, node, table, c);
+            node->peer = star->parts_count == 0 ? table->columns[c].peer : NULL;
             outputs_add(r, o, node);
         }
     }
@@ -273,6 +311,23 @@ static bool positional(struct sql_select *select, struct sql_node **node, struct
     return true;
 }
 
+/* ROLLUP (a, b): by a and b, by a, by none. CUBE: by all that can be chosen. */
+static bool make_sets(struct sql_resolver *r, struct sql_select *select, struct err *err)
+{
+    enum { CUBE_MAX = 6 };
+    size_t keys = select->group_count;
+    bool cube = select->grouping == SQL_GROUP_CUBE;
+    if (!cube && select->grouping != SQL_GROUP_ROLLUP)
+        return true;
+    if (keys > (cube ? CUBE_MAX : SQL_SETS_MAX - 1))
+        return err_set(err, ERR_NOT_IMPLEMENTED, "ROLLUP or CUBE of %zu keys is not supported here", keys);
+    select->sets_count = cube ? (size_t)1 << keys : keys + 1;
+    select->sets = ARENA_ARRAY(r->arena, uint64_t, select->sets_count);
+    for (size_t i = 0; i < select->sets_count; i++)
+        select->sets[i] = cube ? select->sets_count - 1 - i : (1ull << (keys - i)) - 1;
+    return true;
+}
+
 static bool resolve_group(struct sql_resolver *r, struct sql_select *select, struct err *err)
 {
     if (select->group_all) {
@@ -288,7 +343,7 @@ static bool resolve_group(struct sql_resolver *r, struct sql_select *select, str
     for (size_t i = 0; ok && i < select->group_count; i++)
         ok = positional(select, &select->group[i], err) && sql_resolve_node(r, select->group[i], err);
     r->no_aggregates = false;
-    return ok;
+    return ok && make_sets(r, select, err);
 }
 
 static bool resolve_order(struct sql_resolver *r, struct sql_select *select, struct err *err)
@@ -332,19 +387,19 @@ static const struct sql_node *behind(const struct sql_node *node)
     return node;
 }
 
-static bool same_expression(const struct sql_node *a, const struct sql_node *b)
+bool sql_same_expression(const struct sql_node *a, const struct sql_node *b)
 {
     a = behind(a);
     b = behind(b);
     if (a == b)
         return true;
-    if (a->emit != b->emit || a->aggregate != b->aggregate)
+    if (a->emit != b->emit || a->aggregate != b->aggregate || a->over != NULL || b->over != NULL)
         return false;
     switch (a->emit) {
     case SQL_EMIT_VALUE:
         return type_eq(a->type, b->type) && sql_value_compare(&a->value, &b->value) == 0;
     case SQL_EMIT_COLUMN:
-        return a->table == b->table && a->column == b->column;
+        return a->table == b->table && a->column == b->column && a->peer == b->peer;
     case SQL_EMIT_TEMPLATE:
     case SQL_EMIT_SCALAR:
     case SQL_EMIT_IN:
@@ -356,7 +411,7 @@ static bool same_expression(const struct sql_node *a, const struct sql_node *b)
         !type_eq(a->type, b->type))
         return false;
     for (size_t i = 0; i < a->args_count; i++)
-        if (!same_expression(a->args[i], b->args[i]))
+        if (!sql_same_expression(a->args[i], b->args[i]))
             return false;
     return true;
 }
@@ -367,7 +422,7 @@ static bool check_grouped(const struct sql_select *select, const struct sql_node
     if (node->constant || node->aggregate)
         return true;
     for (size_t i = 0; i < select->group_count; i++)
-        if (same_expression(node, select->group[i]))
+        if (sql_same_expression(node, select->group[i]))
             return true;
     if (node->emit == SQL_EMIT_COLUMN)
         return err_set(err, ERR_NOT_AN_AGGREGATE,
@@ -375,6 +430,14 @@ static bool check_grouped(const struct sql_select *select, const struct sql_node
                        STR_ARG(node->table->columns[node->column].name), node->offset + 1);
     for (size_t i = 0; i < node->args_count; i++)
         if (!check_grouped(select, node->args[i], err))
+            return false;
+    if (node->filter != NULL && !check_grouped(select, node->filter, err))
+        return false;
+    for (size_t i = 0; node->over != NULL && i < node->over->partition_count; i++)
+        if (!check_grouped(select, node->over->partition[i], err))
+            return false;
+    for (size_t i = 0; node->over != NULL && i < node->over->order_count; i++)
+        if (!check_grouped(select, node->over->order[i].node, err))
             return false;
     return true;
 }
@@ -387,6 +450,7 @@ static bool check_aggregation(struct sql_select *select, struct err *err)
     for (size_t i = 0; i < select->order_count; i++)
         select->aggregated |= select->order[i].node->has_aggregate;
     select->aggregated |= select->having != NULL && select->having->has_aggregate;
+    select->aggregated |= select->qualify != NULL && select->qualify->has_aggregate;
     if (!select->aggregated)
         return true;
     for (size_t i = 0; i < select->outputs_count; i++)
@@ -398,7 +462,40 @@ static bool check_aggregation(struct sql_select *select, struct err *err)
     for (size_t i = 0; i < select->limit_by_count; i++)
         if (!check_grouped(select, select->limit_by[i], err))
             return false;
-    return select->having == NULL || check_grouped(select, select->having, err);
+    return (select->having == NULL || check_grouped(select, select->having, err)) &&
+           (select->qualify == NULL || check_grouped(select, select->qualify, err));
+}
+
+static bool is_output(const struct sql_select *select, const struct sql_node *node)
+{
+    for (size_t i = 0; i < select->outputs_count; i++)
+        if (sql_same_expression(select->outputs[i], node))
+            return true;
+    return sql_node_constant(node) != NULL;
+}
+
+/* Totals are of all rows, which is right while nothing but GROUP BY and aggregates comes after them. */
+static bool check_totals(const struct sql_select *select, struct err *err)
+{
+    bool plain =
+        select->outer == NULL && select->having == NULL && !select->has_window && select->grouping == SQL_GROUP_ONCE;
+    return plain || !select->totals ||
+           err_set(err, ERR_NOT_IMPLEMENTED,
+                   "WITH TOTALS in a subquery, or with HAVING, ROLLUP or windows, is not supported here");
+}
+
+/* What is chosen by after DISTINCT has to be among what is distinct. */
+static bool check_distinct(const struct sql_select *select, struct err *err)
+{
+    bool ok = true;
+    if (!select->distinct || (select->limit_by_count == 0 && !select->ties && select->qualify == NULL))
+        return true;
+    for (size_t i = 0; i < select->limit_by_count; i++)
+        ok = ok && is_output(select, select->limit_by[i]);
+    for (size_t i = 0; i < select->order_count; i++)
+        ok = ok && is_output(select, select->order[i].node);
+    return ok || err_set(err, ERR_NOT_IMPLEMENTED,
+                         "DISTINCT with LIMIT BY, WITH TIES or QUALIFY takes keys that are selected here");
 }
 
 static bool resolve_filters(struct sql_resolver *r, struct sql_select *select, struct err *err)
@@ -414,8 +511,13 @@ static bool resolve_filters(struct sql_resolver *r, struct sql_select *select, s
     }
     if (!resolve_group(r, select, err))
         return false;
-    return select->having == NULL ||
-           (sql_resolve_node(r, select->having, err) && sql_condition(r, &select->having, err));
+    r->no_windows = true;
+    r->where = "HAVING";
+    bool ok =
+        select->having == NULL || (sql_resolve_node(r, select->having, err) && sql_condition(r, &select->having, err));
+    r->no_windows = false;
+    return ok && (select->qualify == NULL ||
+                  (sql_resolve_node(r, select->qualify, err) && sql_condition(r, &select->qualify, err)));
 }
 
 static bool resolve_select(struct sql_resolver *r, struct sql_select *select, struct err *err)
@@ -428,8 +530,9 @@ static bool resolve_select(struct sql_resolver *r, struct sql_select *select, st
     for (size_t i = 0; i < select->limit_by_count; i++)
         if (!positional(select, &select->limit_by[i], err) || !sql_resolve_node(r, select->limit_by[i], err))
             return false;
-    if (!resolve_count(r, select->limit, err) || !resolve_count(r, select->offset, err) ||
-        !resolve_count(r, select->limit_by_limit, err) || !resolve_count(r, select->limit_by_offset, err))
+    if (!sql_resolve_fill(r, select, err) || !resolve_count(r, select->limit, err) ||
+        !resolve_count(r, select->offset, err) || !resolve_count(r, select->limit_by_limit, err) ||
+        !resolve_count(r, select->limit_by_offset, err))
         return false;
     select->output_names = ARENA_ARRAY(r->arena, struct str, select->outputs_count);
     for (size_t i = 0; i < select->outputs_count; i++) {
@@ -438,7 +541,9 @@ static bool resolve_select(struct sql_resolver *r, struct sql_select *select, st
         select->output_names[i] = arena_dup(r->arena, strbuf_view(&name));
         strbuf_fini(&name);
     }
-    return check_aggregation(select, err);
+    if (select->ties && (select->limit == NULL || select->order_count == 0))
+        return err_set(err, ERR_SYNTAX_ERROR, "LIMIT WITH TIES needs an ORDER BY");
+    return check_aggregation(select, err) && check_distinct(select, err) && check_totals(select, err);
 }
 
 /* The columns of a UNION: names of the first, types that hold all. */
@@ -452,13 +557,16 @@ static bool unite(struct sql_resolver *r, struct sql_query *query, struct err *e
     for (size_t s = 1; s < query->selects_count; s++) {
         struct sql_select *select = query->selects[s];
         if (select->outputs_count != query->columns_count)
-            return err_set(err, ERR_NUMBER_OF_COLUMNS_DOESNT_MATCH, "UNION of %zu and %zu columns",
+            return err_set(err, ERR_NUMBER_OF_COLUMNS_DOESNT_MATCH, "UNION, EXCEPT or INTERSECT of %zu and %zu columns",
                            query->columns_count, select->outputs_count);
         for (size_t i = 0; i < select->outputs_count; i++)
             if (!sql_type_common(query->columns[i].type, select->outputs[i]->type, r->arena, &query->columns[i].type,
                                  err))
                 return err_wrap(err, "column %zu of UNION", i + 1);
     }
+    for (size_t s = 0; query->selects_count > 1 && s < query->selects_count; s++)
+        if (query->selects[s]->totals || query->selects[s]->filled != NULL)
+            return err_set(err, ERR_NOT_IMPLEMENTED, "WITH TOTALS or WITH FILL in a UNION is not supported here");
     for (size_t s = 0; query->selects_count > 1 && s < query->selects_count; s++) {
         struct sql_select *select = query->selects[s];
         r->select = select;

@@ -171,8 +171,10 @@ static int watch(void *context)
 /* Only what the emitter prints. */
 static int authorize(void *context, int action, const char *a, const char *b, const char *c, const char *d)
 {
-    static const char *const functions[] = { "ch",       "cha",    "count", "min",       "max",
-                                             "coalesce", "ifnull", "iif",   "row_number" };
+    static const char *const functions[] = { "ch",         "cha",      "count",        "min",       "max",
+                                             "coalesce",   "ifnull",   "iif",          "rank",      "dense_rank",
+                                             "row_number", "ntile",    "percent_rank", "cume_dist", "lag",
+                                             "lead",       "nth_value" };
     const struct sql_run *run = context;
     (void)a;
     (void)c;
@@ -204,7 +206,7 @@ static bool open_database(struct sql_run *run, sqlite3 **db, struct err *err)
     sqlite3_db_config(*db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(*db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, NULL);
-    if (!sql_functions_register(*db, run, err))
+    if (!sql_functions_register(*db, run, err) || !sql_unnest_register(*db, run, err))
         return false;
     for (size_t i = 0; i < run->sources_count; i++)
         if (!sql_vtab_register(*db, run->sources[i], err))
@@ -230,7 +232,8 @@ static bool sqlite_failed(struct sql_run *run, sqlite3 *db, int code, const char
 
 static bool bind_values(struct sql_run *run, sqlite3 *db, sqlite3_stmt *statement, struct err *err)
 {
-    for (size_t i = 0; i < run->binds_count; i++) {
+    size_t count = (size_t)sqlite3_bind_parameter_count(statement); /* those of WITH TOTALS come after the query's */
+    for (size_t i = 0; i < count; i++) {
         const struct sql_value *value = &run->binds[i];
         int index = (int)i + 1, code = SQLITE_OK;
         switch (value->kind) {
@@ -257,10 +260,9 @@ static bool bind_values(struct sql_run *run, sqlite3 *db, sqlite3_stmt *statemen
     return true;
 }
 
-static bool add_row(struct sql_run *run, sqlite3_stmt *statement, size_t *bytes, struct err *err)
+static bool add_row(struct sql_run *run, sqlite3_stmt *statement, struct block *block, size_t *bytes, struct err *err)
 {
     const struct sql_limits *limits = &run->session->limits;
-    struct block *block = &run->result->block;
     size_t added = 0;
     if (limits->rows != 0 && block->rows >= limits->rows)
         return err_set(err, ERR_TOO_MANY_ROWS_OR_BYTES, "Limit for result exceeded, max rows: %llu",
@@ -283,36 +285,34 @@ static bool add_row(struct sql_run *run, sqlite3_stmt *statement, size_t *bytes,
     return true;
 }
 
-static void begin_block(struct sql_run *run, const struct sql_column *columns, size_t count)
+static void begin_block(struct sql_run *run, const struct sql_column *columns, size_t count, struct block *block)
 {
-    struct block *block = &run->result->block;
     block_init(block, count);
     for (size_t i = 0; i < count; i++) {
         block->names[i] = columns[i].name;
         column_init(&block->columns[i], type_dup(columns[i].type, run->arena)); /* outlives the table */
     }
-    run->result->has_block = true;
 }
 
-static bool step_all(struct sql_run *run, sqlite3 *db, sqlite3_stmt *statement, struct err *err)
+static bool step_all(struct sql_run *run, sqlite3 *db, sqlite3_stmt *statement, struct block *block, struct err *err)
 {
     size_t bytes = 0;
     int code;
     while ((code = sqlite3_step(statement)) == SQLITE_ROW)
-        if (!add_row(run, statement, &bytes, err))
+        if (!add_row(run, statement, block, &bytes, err))
             return false;
     return code == SQLITE_DONE ? !run->failed || sqlite_failed(run, db, code, "run", err)
                                : sqlite_failed(run, db, code, "run", err);
 }
 
 bool sql_execute(struct sql_run *run, const struct strbuf *sql, const struct sql_column *columns, size_t columns_count,
-                 struct err *err)
+                 struct block *block, struct err *err)
 {
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
     bool ok = false;
     sql_memory_begin((size_t)run->session->limits.memory_bytes);
-    begin_block(run, columns, columns_count);
+    begin_block(run, columns, columns_count, block);
     if (!open_database(run, &db, err))
         goto done;
     int code = sqlite3_prepare_v2(db, strbuf_cstr(sql), (int)sql->len, &statement, NULL);
@@ -321,7 +321,7 @@ bool sql_execute(struct sql_run *run, const struct strbuf *sql, const struct sql
         goto done;
     }
     must(sqlite3_stmt_readonly(statement) && (size_t)sqlite3_column_count(statement) == columns_count);
-    ok = bind_values(run, db, statement, err) && step_all(run, db, statement, err);
+    ok = bind_values(run, db, statement, err) && step_all(run, db, statement, block, err);
 done:
     sqlite3_finalize(statement);
     sqlite3_close(db);

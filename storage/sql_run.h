@@ -68,6 +68,7 @@ struct sql_resolver {
     unsigned tables;           /* ids given */
     unsigned depth;
     bool no_aggregates; /* inside WHERE or an aggregate's arguments */
+    bool no_windows;    /* inside HAVING or another window function */
     const char *where;  /* for messages: "WHERE" */
 };
 
@@ -112,6 +113,7 @@ struct sql_call { /* one place in the statement where a function of ours is call
     size_t types_count;
     struct sql_value *args; /* of the call that runs; here, as large locals cost more than most functions */
     struct err err;
+    bool moves;        /* aggregate: over a frame whose beginning moves */
     double levels[16]; /* quantiles */
     size_t levels_count;
     struct sql_run *run;
@@ -141,6 +143,10 @@ struct sqlite3_context;
 struct sql_state *sql_aggregate_state(struct sqlite3_context *context, struct sql_call *call);
 struct sql_call *sql_aggregate_call(const struct sql_state *state);
 void sql_aggregate_free(struct sql_state *state); /* what it points at; the state itself is SQLite's */
+/* Of a call that moves: its state is the rows of the frame, aggregated anew for each value. */
+bool sql_frame_push(struct sql_state *state, size_t count, struct err *err); /* call->args */
+void sql_frame_pop(struct sql_state *state, size_t count);
+bool sql_frame_value(struct sql_state *state, struct sql_value *out, struct err *err);
 /* Registers ch and cha. */
 bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err *err);
 
@@ -166,10 +172,27 @@ void sql_node_set_value(struct sql_resolver *r, struct sql_node *node, const str
                         const struct sql_value *value);
 bool sql_bind_error(const struct sql_node *node, enum err_code code, const char *what, struct err *err);
 
+/* Both are the same of the same columns. */
+bool sql_same_expression(const struct sql_node *a, const struct sql_node *b);
+/* sql_fill.c: WITH FILL of the ORDER BY; its rows, put into the block. bounds: FROM and TO, those that there are. */
+bool sql_resolve_fill(struct sql_resolver *r, struct sql_select *select, struct err *err);
+bool sql_fill_rows(struct sql_run *run, const struct sql_select *select, const struct block *bounds,
+                   struct block *block, struct err *err);
+/* sql_unnest.c: the arrays of an ARRAY JOIN, whose table is the next of the select; a call of arrayJoin. */
+bool sql_resolve_array_join(struct sql_resolver *r, struct sql_select *select, struct sql_table *table,
+                            struct err *err);
+bool sql_resolve_array_join_call(struct sql_resolver *r, struct sql_node *node, struct err *err);
+bool sql_unnest_register(struct sqlite3 *db, struct sql_run *run, struct err *err);
+
 /* ---- printing (sql_emit.c) ---- */
 
-/* SQLite's SQL of a resolved query. Errors: QUERY_IS_TOO_LARGE. */
-bool sql_emit_query(struct sql_run *run, struct sql_query *query, struct strbuf *out, struct err *err);
+/* SQLite's SQL of a resolved query; what it does not have is empty. They run in this order. */
+struct sql_emitted {
+    struct strbuf query, totals; /* totals: of WITH TOTALS */
+    struct strbuf bounds;        /* of WITH FILL: FROM and TO */
+};
+/* Errors: QUERY_IS_TOO_LARGE. */
+bool sql_emit_query(struct sql_run *run, struct sql_query *query, struct sql_emitted *out, struct err *err);
 
 /* ---- sources: what virtual tables read (sql_vtab.c, sql_system.c) ---- */
 
@@ -209,6 +232,8 @@ void sql_sources_fini(struct sql_run *run);
 /* Finds what FROM names, sets table->columns and table->source. Errors: UNKNOWN_DATABASE, UNKNOWN_TABLE. */
 bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *err);
 bool sql_source_system(struct sql_run *run, struct sql_table *table, bool *found, struct err *err);
+/* Errors: ACCESS_DENIED. */
+bool sql_may_read(const struct sql_session *session, struct str database, struct str table, struct err *err);
 /* Names of the tables of system. */
 size_t sql_system_count(const struct sql_session *session);
 struct str sql_system_name(const struct sql_session *session, size_t index);
@@ -238,7 +263,7 @@ size_t sql_memory_used(void);
 const char *sql_temp_register(void);
 bool sql_memory_was_short(void);
 
-/* Runs the SQL and fills result->block with columns of the given types. */
+/* Runs the SQL and fills block, which has not been initialised, with columns of the given types. */
 bool sql_execute(struct sql_run *run, const struct strbuf *sql, const struct sql_column *columns, size_t columns_count,
-                 struct err *err);
+                 struct block *block, struct err *err);
 #endif

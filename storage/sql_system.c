@@ -709,6 +709,11 @@ static bool use_final(struct sql_table *table, struct err *err)
     return true;
 }
 
+bool sql_may_read(const struct sql_session *session, struct str database, struct str table, struct err *err)
+{
+    return session->may_read == NULL || session->may_read(session->context, database, table, err);
+}
+
 bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *err)
 {
     const struct sql_session *session = run->session;
@@ -716,6 +721,8 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
         return (!table->final_ || no_final(table, table->function->name, err)) && table_function(run, table, err);
     if (table->database.len == 0)
         table->database = session->database;
+    if (!sql_may_read(session, table->database, table->name, err))
+        return false;
     if (str_is(table->database, "system") && str_is(table->name, "numbers")) { /* ends where LIMIT or time does */
         struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_NUMBERS);
         source->number_count = UINT64_MAX;

@@ -79,6 +79,26 @@ bool sql_fill_types(void *context, struct block *block, struct err *err)
     return true;
 }
 
+bool sql_fill_keywords(void *context, struct block *block, struct err *err)
+{
+    static const char words[] =
+        "ADD ALIAS ALL ALTER AND ANY AS ASC ATTACH BETWEEN BY CASE CAST CODEC COLUMN COLUMNS COMMENT CONSTRAINT CREATE "
+        "CROSS DATABASE DATABASES DEFAULT DELETE DESC DESCRIBE DETACH DISTINCT DROP ELSE END ENGINE EPHEMERAL EXCEPT "
+        "EXISTS EXPLAIN FETCH FINAL FIRST FLUSH FORMAT FROM FULL GLOBAL GRANTS GROUP HAVING IF ILIKE IN INNER INSERT "
+        "INTERSECT INTERVAL INTO IS JOIN KEY KILL LEFT LIKE LIMIT MATERIALIZED MERGES MODIFY NOT NULL OFFSET ON "
+        "OPTIMIZE OR ORDER OUTER PARTITION PRIMARY QUERY RENAME REPLACE RIGHT SELECT SET SETTINGS SHOW START STOP "
+        "SYNC SYSTEM TABLE TABLES THEN TIES TO TRUNCATE TTL UNION USE USING VALUES WHEN WHERE WITH";
+    struct sql_system_row row = { .block = block };
+    struct str rest = str_of(words), word;
+    (void)context;
+    (void)err;
+    while (str_cut(&rest, ' ', &word)) {
+        sql_system_text(&row, "keyword", word);
+        sql_system_end(&row);
+    }
+    return true;
+}
+
 bool sql_fill_time_zones(void *context, struct block *block, struct err *err)
 {
     struct sql_system_row row = { .block = block };

@@ -66,25 +66,40 @@ bool store_check_format(struct str text, struct err *err)
     return format_checks(whole, minor) || err_set(err, ERR_CORRUPTED_DATA, "the checksum of FORMAT does not match");
 }
 
-static bool take_format(struct store *store, enum store_open_failure *why, struct err *err)
+/* *fresh: neither FORMAT nor a table is there. */
+static bool check_format(struct fs *fs, const char *dir, bool *fresh, enum store_open_failure *why, struct err *err)
 {
-    char path[PATH_BYTES];
+    char path[PATH_BYTES], tables[PATH_BYTES];
     struct strbuf text = { 0 };
-    if (!path_join(path, store->dir, "", "FORMAT", err))
+    if (!path_join(path, dir, "", "FORMAT", err) || !path_join(tables, dir, "", "tables", err))
         return false;
-    if (!fs_exists(store->env.fs, path)) {
-        if (!fs_exists(store->env.fs, store->tables_dir))
-            return write_format(store, err);
+    *fresh = !fs_exists(fs, path);
+    if (*fresh) {
+        if (!fs_exists(fs, tables))
+            return true;
         *why = STORE_OPEN_FORMAT;
-        return err_set(err, ERR_CORRUPTED_DATA, "%s has tables but no FORMAT", store->dir);
+        return err_set(err, ERR_CORRUPTED_DATA, "%s has tables but no FORMAT", dir);
     }
-    bool ok = fs_read_file(store->env.fs, path, FORMAT_BYTES_MAX, &text, err);
+    bool ok = fs_read_file(fs, path, FORMAT_BYTES_MAX, &text, err);
     if (ok && !store_check_format(strbuf_view(&text), err)) {
         *why = STORE_OPEN_FORMAT;
         ok = err_wrap(err, "%s", path);
     }
     strbuf_fini(&text);
     return ok;
+}
+
+static bool take_format(struct store *store, enum store_open_failure *why, struct err *err)
+{
+    bool fresh;
+    return check_format(store->env.fs, store->dir, &fresh, why, err) && (!fresh || write_format(store, err));
+}
+
+bool store_check(struct fs *fs, const char *dir, enum store_open_failure *why, struct err *err)
+{
+    bool fresh;
+    *why = STORE_OPEN_ERROR;
+    return check_format(fs, dir, &fresh, why, err);
 }
 
 static bool take_lock(struct store *store, enum store_open_failure *why, struct err *err)
@@ -151,8 +166,8 @@ static struct store *store_new(const struct store_options *options)
     struct store *store = NEW(struct store);
     struct strbuf path = { 0 };
     store->env = (struct table_env){ .fs = options->fs, .clock = options->clock, .rng = options->rng };
-    store->env.merge_memory =
-        options->merge_memory == 0 ? MERGE_MEMORY_MAX : MIN(options->merge_memory, MERGE_MEMORY_MAX);
+    store->env.merge_memory_left =
+        (int64_t)(options->merge_memory == 0 ? MERGE_MEMORY_MAX : MIN(options->merge_memory, MERGE_MEMORY_MAX));
     store->dir = mem_strdup(options->dir);
     strbuf_addf(&path, "%s/tables", options->dir);
     store->tables_dir = strbuf_take(&path);
@@ -188,11 +203,11 @@ bool store_open(const struct store_options *options, struct store **out, enum st
     uint64_t began = clock_mono_ns(options->clock);
     *why = STORE_OPEN_ERROR;
     json_object_seed(0); /* else jansson does so when it is first used, by whatever threads there are then */
-    bool ok = fs_make_dirs(options->fs, options->dir, err) && take_lock(store, why, err) &&
-              take_format(store, why, err) &&
-              store_count_damaged(options->fs, options->dir, &store->env.damaged, err) &&
-              fs_make_dirs(options->fs, store->env.damaged_dir, err) &&
-              fs_make_dirs(options->fs, store->tables_dir, err) && catalog_open(store, err);
+    bool ok =
+        fs_make_dirs(options->fs, options->dir, err) && take_lock(store, why, err) && take_format(store, why, err) &&
+        store_count_damaged(options->fs, options->dir, &store->env.damaged, err) &&
+        fs_make_dirs(options->fs, store->env.damaged_dir, err) && fs_make_dirs(options->fs, store->tables_dir, err) &&
+        store_backup_sweep(store, err) && catalog_open(store, err);
     if (!ok) {
         store_free(store);
         return err_wrap(err, "open %s", options->dir);

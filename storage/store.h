@@ -23,8 +23,8 @@ struct store_options {
     struct rng *rng;
     const char *dir;                               /* DATA; made if missing */
     uint64_t merge_threads;                        /* merges at once; 0 = none */
-    uint64_t merge_memory;                         /* what one may take, about; 0: MERGE_MEMORY_MAX */
-    uint64_t merge_bytes_per_s;                    /* what all together may read; 0 = no limit */
+    uint64_t merge_memory;                         /* what all of them may take, about; 0: MERGE_MEMORY_MAX */
+    uint64_t merge_bytes_per_s;                    /* what all of them may read; 0 = no limit */
     uint64_t bytes_max;                            /* of all active parts; beyond it the oldest go; 0 = no cap */
     uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
 };
@@ -50,6 +50,10 @@ bool store_has_database(struct store *store, struct str database);
 /* Referenced tables, ordered by database and name; free the array after table_unref of each. database empty: all. */
 void store_tables(struct store *store, struct str database, struct table ***tables, size_t *count);
 void store_databases(struct store *store, struct arena *arena, struct str **names, size_t *count);
+
+/* Would a start take the directory, or make it? Reads FORMAT alone; a daemon may be using it. Errors and *why as of
+ * store_open. */
+must_use bool store_check(struct fs *fs, const char *dir, enum store_open_failure *why, struct err *err);
 
 /* The id of the spool whose sequences table_member gives, and the least that it may still bring back: parts name
  * inserts from there on. A start asks which of them are stored already. */

@@ -166,7 +166,7 @@ bool store_backup(struct store *store, struct str name, struct err *err)
     struct err ignored = { 0 };
     bool ok = !fs_exists(b.fs, strbuf_cstr(&final)) ||
               err_set(err, ERR_BACKUP_ALREADY_EXISTS, "Backup File('" STR_FMT "') already exists", STR_ARG(name));
-    if (ok && fs_exists(b.fs, b.dir)) /* of one that a crash ended */
+    if (ok && fs_exists(b.fs, b.dir)) /* one that failed and could not be removed */
         ok = fs_remove_tree(b.fs, b.dir, err);
     ok = ok && write_all(&b, err) && fs_rename(b.fs, b.dir, strbuf_cstr(&final), err) &&
          fs_sync_dir(b.fs, strbuf_cstr(&top), err);
@@ -182,11 +182,31 @@ bool store_backup(struct store *store, struct str name, struct err *err)
     return ok || err_wrap(err, "backup " STR_FMT, STR_ARG(name));
 }
 
-/* ---- giving one back ---- */
+bool store_backup_sweep(struct store *store, struct err *err)
+{
+    struct fs *fs = store->env.fs;
+    struct fs_names names = { 0 };
+    struct err why = { 0 };
+    char dir[PATH_BYTES], path[PATH_BYTES];
+    if (!path_join(dir, store->dir, "", "backups", err))
+        return false;
+    if (!fs_list(fs, dir, &names, &why)) {
+        *err = why;
+        return why.code == ERR_FILE_DOESNT_EXIST;
+    }
+    bool ok = true;
+    for (size_t i = 0; i < names.count && ok; i++)
+        if (str_starts(str_of(names.names[i]), STR("_tmp_")))
+            ok = path_join(path, dir, "", names.names[i], err) && fs_remove_tree(fs, path, err);
+    fs_names_fini(&names);
+    return ok;
+}
+
+/* ---- the manifest ---- */
 
 static bool read_manifest(struct fs *fs, const char *dir, struct strbuf *text, struct str *files, struct err *err)
 {
-    char path[PATH_BYTES], expected[16];
+    char path[PATH_BYTES], expected[32];
     if (!path_join(path, dir, "", manifest_name, err) || !fs_read_file(fs, path, MANIFEST_BYTES_MAX, text, err))
         return false;
     struct str all = strbuf_view(text);
@@ -194,51 +214,9 @@ static bool read_manifest(struct fs *fs, const char *dir, struct strbuf *text, s
     if (all.len < head + tail || !str_starts(all, str_of(manifest_head)))
         return err_set(err, ERR_CORRUPTED_DATA, "%s is no manifest of a backup", path);
     *files = str_sub(all, head, all.len - head - tail);
-    snprintf(expected, sizeof expected, "%08x\n", crc32c(0, str_sub(all, 0, all.len - tail)));
-    return str_is(str_from(all, all.len - 9), expected) ||
+    snprintf(expected, sizeof expected, "%s%08x\n", manifest_end, crc32c(0, str_sub(all, 0, all.len - tail)));
+    return str_is(str_from(all, all.len - tail), expected) ||
            err_set(err, ERR_CORRUPTED_DATA, "the checksum of %s does not match", path);
-}
-
-/* Copies and syncs; *crc is of what was read. */
-static bool copy_bytes(struct fs *fs, struct fs_file *in, struct fs_file *out, uint64_t *bytes, uint32_t *crc,
-                       struct err *err)
-{
-    char *piece = mem_alloc(COPY_BYTES);
-    size_t got = 0;
-    bool ok = true;
-    do {
-        ok = fs_read_at(fs, in, *bytes, piece, COPY_BYTES, &got, err) &&
-             (got == 0 || fs_append(fs, out, str_make(piece, got), err));
-        *crc = crc32c(*crc, str_make(piece, got));
-        *bytes += got;
-    } while (ok && got > 0);
-    free(piece);
-    return ok && fs_sync(fs, out, err);
-}
-
-static bool copy_file(struct fs *fs, const char *from, const char *to, uint64_t *bytes, uint32_t *crc, struct err *err)
-{
-    struct fs_file *in = NULL, *out = NULL;
-    bool ok = fs_open(fs, from, &in, err) && fs_create(fs, to, &out, err) && copy_bytes(fs, in, out, bytes, crc, err);
-    ok = fs_finish(fs, &out, ok, err);
-    fs_discard(fs, &in);
-    return ok;
-}
-
-static bool check_copy(struct fs *fs, const char *dir, const char *name, struct str check, uint32_t crc,
-                       struct err *err)
-{
-    char text[16];
-    struct part *part = NULL;
-    if (!str_ends(str_of(name), STR(".parquet"))) {
-        snprintf(text, sizeof text, "%08x", crc);
-        return str_is(check, text) || err_set(err, ERR_CORRUPTED_DATA, "its checksum does not match");
-    }
-    bool ok = part_open(fs, dir, str_of(name), NULL, &part, err) && parquet_verify_bytes(part->file, err) &&
-              (str_eq(parquet_metadata(part->file, STR("sluice.check")), check) ||
-               err_set(err, ERR_CORRUPTED_DATA, "it is another part than the manifest's"));
-    part_unref(part);
-    return ok;
 }
 
 /* No path of a manifest leaves the directory. */
@@ -251,29 +229,127 @@ static bool path_is_below(struct str path)
     return below;
 }
 
+struct entry {
+    uint64_t bytes;
+    struct str check;
+    char path[PATH_BYTES]; /* below the backup */
+};
+
+static bool parse_entry(struct str line, struct entry *entry, struct err *err)
+{
+    struct str bytes;
+    if (!str_cut(&line, ' ', &bytes) || !str_cut(&line, ' ', &entry->check) || !str_to_u64(bytes, &entry->bytes) ||
+        !path_is_below(line) || line.len >= sizeof entry->path)
+        return err_set(err, ERR_CORRUPTED_DATA, "a line of the manifest is none");
+    memcpy(entry->path, line.data, line.len);
+    entry->path[line.len] = 0;
+    return true;
+}
+
+/* All of the file, and where `out` is not NULL, into it. */
+static bool read_through(struct fs *fs, struct fs_file *in, struct fs_file *out, uint64_t *bytes, uint32_t *crc,
+                         struct err *err)
+{
+    char *piece = mem_alloc(COPY_BYTES);
+    size_t got = 0;
+    bool ok = true;
+    do {
+        ok = fs_read_at(fs, in, *bytes, piece, COPY_BYTES, &got, err) &&
+             (got == 0 || out == NULL || fs_append(fs, out, str_make(piece, got), err));
+        *crc = crc32c(*crc, str_make(piece, got));
+        *bytes += got;
+    } while (ok && got > 0);
+    free(piece);
+    return ok;
+}
+
+/* crc: of the whole file. */
+static bool check_entry(struct fs *fs, const char *dir, const struct entry *entry, uint64_t bytes, uint32_t crc,
+                        struct err *err)
+{
+    char text[16], path[PATH_BYTES];
+    struct part *part = NULL;
+    if (bytes != entry->bytes)
+        return err_set(err, ERR_CORRUPTED_DATA, "it has %llu bytes, the manifest says %llu", (unsigned long long)bytes,
+                       (unsigned long long)entry->bytes);
+    if (!str_ends(str_of(entry->path), STR(".parquet"))) {
+        snprintf(text, sizeof text, "%08x", crc);
+        return str_is(entry->check, text) || err_set(err, ERR_CORRUPTED_DATA, "its checksum does not match");
+    }
+    if (!path_join(path, dir, "", entry->path, err))
+        return false;
+    char *slash = strrchr(path, '/');
+    *slash = 0;
+    bool ok = part_open(fs, path, str_of(slash + 1), NULL, &part, err) && parquet_verify_bytes(part->file, err) &&
+              (str_eq(parquet_metadata(part->file, STR("sluice.check")), entry->check) ||
+               err_set(err, ERR_CORRUPTED_DATA, "it is another part than the manifest's"));
+    part_unref(part);
+    return ok;
+}
+
+static bool check_in_place(struct fs *fs, const char *dir, const struct entry *entry, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct fs_file *in = NULL;
+    uint64_t bytes = 0;
+    uint32_t crc = 0;
+    bool ok = path_join(path, dir, "", entry->path, err) && fs_open(fs, path, &in, err) &&
+              read_through(fs, in, NULL, &bytes, &crc, err);
+    fs_discard(fs, &in);
+    return ok && check_entry(fs, dir, entry, bytes, crc, err);
+}
+
+void store_backup_check(struct fs *fs, const char *dir, bool quick,
+                        void (*found)(void *context, const char *path, const char *why), void *context)
+{
+    struct strbuf text = { 0 };
+    struct err err = { 0 };
+    struct str lines, line;
+    if (!read_manifest(fs, dir, &text, &lines, &err))
+        found(context, dir, err.text);
+    else
+        while (!quick && str_cut(&lines, '\n', &line)) {
+            struct entry entry;
+            if (!parse_entry(line, &entry, &err))
+                found(context, dir, err.text);
+            else if (!check_in_place(fs, dir, &entry, &err)) {
+                struct strbuf path = { 0 };
+                strbuf_addf(&path, "%s/%s", dir, entry.path);
+                found(context, strbuf_cstr(&path), err.text);
+                strbuf_fini(&path);
+            }
+        }
+    strbuf_fini(&text);
+}
+
+/* ---- giving one back ---- */
+
+static bool copy_file(struct fs *fs, const char *from, const char *to, uint64_t *bytes, uint32_t *crc, struct err *err)
+{
+    struct fs_file *in = NULL, *out = NULL;
+    bool ok = fs_open(fs, from, &in, err) && fs_create(fs, to, &out, err) &&
+              read_through(fs, in, out, bytes, crc, err) && fs_sync(fs, out, err);
+    ok = fs_finish(fs, &out, ok, err);
+    fs_discard(fs, &in);
+    return ok;
+}
+
 static bool restore_file(struct fs *fs, const char *from_dir, const char *to_dir, struct str line, struct err *err)
 {
-    char from[PATH_BYTES], to[PATH_BYTES], name[PATH_BYTES];
-    struct str bytes_text, check;
-    uint64_t bytes = 0, copied = 0;
+    char from[PATH_BYTES], to[PATH_BYTES];
+    struct entry entry;
+    uint64_t bytes = 0;
     uint32_t crc = 0;
-    if (!str_cut(&line, ' ', &bytes_text) || !str_cut(&line, ' ', &check) || !str_to_u64(bytes_text, &bytes) ||
-        !path_is_below(line) || line.len >= sizeof name)
-        return err_set(err, ERR_CORRUPTED_DATA, "a line of the manifest is none");
-    memcpy(name, line.data, line.len);
-    name[line.len] = 0;
-    if (!path_join(from, from_dir, "", name, err) || !path_join(to, to_dir, "", name, err))
+    if (!parse_entry(line, &entry, err) || !path_join(from, from_dir, "", entry.path, err) ||
+        !path_join(to, to_dir, "", entry.path, err))
         return false;
     char *slash = strrchr(to, '/');
     *slash = 0;
     bool ok = fs_make_dirs(fs, to, err);
     *slash = '/';
-    ok = ok && copy_file(fs, from, to, &copied, &crc, err);
+    ok = ok && copy_file(fs, from, to, &bytes, &crc, err);
     *slash = 0;
-    ok = ok && fs_sync_dir(fs, to, err) &&
-         (copied == bytes || err_set(err, ERR_CORRUPTED_DATA, "it has %llu bytes, the manifest says %llu",
-                                     (unsigned long long)copied, (unsigned long long)bytes)) &&
-         check_copy(fs, to, slash + 1, check, crc, err);
+    ok = ok && fs_sync_dir(fs, to, err) && check_entry(fs, to_dir, &entry, bytes, crc, err);
     return ok || err_wrap(err, "%s", from);
 }
 

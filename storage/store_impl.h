@@ -52,6 +52,11 @@ must_use bool catalog_database_sql(struct str text, struct str *sql, struct err 
 /* ---- store_backup.c ---- */
 /* DATA/backups/NAME: all tables; under LOCK_DDL. Errors: BAD_ARGUMENTS, BACKUP_ALREADY_EXISTS, disk errors. */
 must_use bool store_backup(struct store *store, struct str name, struct err *err);
+/* Removes what a crash left of one. */
+must_use bool store_backup_sweep(struct store *store, struct err *err);
+/* Every file that the manifest lists, against what it says; quick: only the manifest itself. */
+void store_backup_check(struct fs *fs, const char *dir, bool quick,
+                        void (*found)(void *context, const char *path, const char *why), void *context);
 
 /* ---- store_cap.c ---- */
 /* Removes the oldest parts of these tables until what is left is within the cap. */

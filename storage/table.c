@@ -317,7 +317,7 @@ static bool settle(struct table *t, const struct doubt *doubt)
 {
     struct err err = { 0 };
     struct fs *fs = t->env->fs;
-    if (fs_exists(fs, doubt->path) && !fs_unlink(fs, doubt->path, &err)) {
+    if (!fs_remove(fs, doubt->path, &err)) {
         log_warn("doubtful part stays: path=%s error=%s", doubt->path, err.text);
         return false;
     }

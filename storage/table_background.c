@@ -24,6 +24,7 @@ struct choice {
     const struct table_def *def;
     struct part_name name; /* of what it makes */
     uint64_t began_mono_ns;
+    int64_t memory; /* that it may take */
     struct merge_progress progress;
     const struct ttl *ttl; /* where some row of the sources may be over its time */
     bool for_ttl;          /* that is the reason for this merge */
@@ -65,14 +66,14 @@ static struct merge_candidate *candidates_of(struct table *t, struct str partiti
     return list;
 }
 
-static struct merge_limits limits_of(struct table *t, const struct table_def *def, bool all)
+static struct merge_limits limits_of(struct table *t, const struct table_def *def, bool all, int64_t memory)
 {
     const struct table_settings *s = &def->settings;
     uint64_t free_bytes = 0;
     struct err err = { 0 };
     struct merge_limits limits = { .parts_max = MAX(all ? OPTIMIZE_PARTS_MAX : s->max_parts_to_merge_at_once, 2),
                                    .bytes_max = all ? UINT64_MAX : s->max_bytes_to_merge_at_max_space_in_pool,
-                                   .memory_max = t->env->merge_memory,
+                                   .memory_max = (uint64_t)memory / MERGE_SOURCES_SHARE,
                                    .force_age_s = s->min_age_to_force_merge_seconds,
                                    .parts_throw = s->parts_to_throw_insert };
     if (fs_free_bytes(t->env->fs, t->dir, &free_bytes, &err)) /* the disk has to hold both */
@@ -80,8 +81,23 @@ static struct merge_limits limits_of(struct table *t, const struct table_def *de
     return limits;
 }
 
+int64_t table_take_merge_memory(struct table_env *env)
+{
+    int64_t left = __atomic_load_n(&env->merge_memory_left, __ATOMIC_RELAXED), memory;
+    do
+        memory = MAX(left / 4 * 3, (int64_t)MERGE_MEMORY_MIN);
+    while (!__atomic_compare_exchange_n(&env->merge_memory_left, &left, left - memory, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED));
+    return memory;
+}
+
+void table_give_merge_memory(struct table_env *env, int64_t memory)
+{
+    __atomic_fetch_add(&env->merge_memory_left, memory, __ATOMIC_RELAXED);
+}
+
 /* A merge slot of the table, or false when an exclusive change is going on. */
-static bool slot_begin(struct table *t, bool waiting)
+static bool slot_begin(struct table *t, bool waiting, struct choice *choice)
 {
     mutex_lock(&t->write);
     while (waiting && t->exclusive && !t->dropped)
@@ -89,11 +105,14 @@ static bool slot_begin(struct table *t, bool waiting)
     bool ok = !t->exclusive && !t->dropped && (waiting || !t->merges_stopped);
     t->merges_running += ok;
     mutex_unlock(&t->write);
+    if (ok)
+        choice->memory = table_take_merge_memory(t->env);
     return ok;
 }
 
-static void slot_end(struct table *t)
+static void slot_end(struct table *t, const struct choice *choice)
 {
+    table_give_merge_memory(t->env, choice->memory);
     mutex_lock(&t->write);
     must(t->merges_running > 0);
     t->merges_running--;
@@ -149,7 +168,7 @@ static const struct ttl *ttl_of_sources(const struct table *t, const struct choi
 static bool choose(struct table *t, struct str partition_id, bool all, int64_t before_wall_ns, struct choice *choice)
 {
     struct merge_range range;
-    struct merge_limits limits = limits_of(t, table_def(t), all);
+    struct merge_limits limits = limits_of(t, table_def(t), all, choice->memory);
     uint64_t began = clock_mono_ns(t->env->clock), random = rng_next(t->env->rng);
     mutex_lock(&t->lock);
     choice->def = t->def; /* now: no part can be of a newer schema */
@@ -237,12 +256,8 @@ void table_merges_free(struct table_merge_info *merges, size_t count)
 static bool take_back(struct table *t, struct part_writer *writer, struct synced_dir *dir)
 {
     struct err err = { 0 };
-    if (fs_exists(t->env->fs, part_writer_path(writer)) && !fs_unlink(t->env->fs, part_writer_path(writer), &err))
-        goto failed;
-    if (!table_sync_dir(t, dir, &err))
-        goto failed;
-    return true;
-failed:
+    if (fs_remove(t->env->fs, part_writer_path(writer), &err) && table_sync_dir(t, dir, &err))
+        return true;
     log_error("merged part cannot be taken back: path=%s error=%s", part_writer_path(writer), err.text);
     table_add_doubt(t, part_writer_path(writer), NULL, NULL);
     return false;
@@ -315,7 +330,7 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
                              .dir = strbuf_cstr(&dir),
                              .sources = choice->sources,
                              .sources_count = choice->count,
-                             .memory = t->env->merge_memory,
+                             .memory = (uint64_t)choice->memory,
                              .wall_ns = clock_wall_ns(t->env->clock),
                              .spool_id = __atomic_load_n(&t->env->spool_id, __ATOMIC_RELAXED),
                              .spool_floor = __atomic_load_n(&t->env->spool_floor, __ATOMIC_RELAXED),
@@ -368,7 +383,7 @@ bool table_merge_step(struct table *t, uint64_t now_ns, uint64_t *again_ns)
         *again_ns = not_before;
         return false;
     }
-    if (__atomic_load_n(&t->env->cancel, __ATOMIC_RELAXED) != 0 || !slot_begin(t, false))
+    if (__atomic_load_n(&t->env->cancel, __ATOMIC_RELAXED) != 0 || !slot_begin(t, false, &choice))
         return false;
     mutex_lock(&t->lock);
     t->look_again_ns = *again_ns;
@@ -385,7 +400,7 @@ bool table_merge_step(struct table *t, uint64_t now_ns, uint64_t *again_ns)
             mutex_unlock(&t->write);
         }
     }
-    slot_end(t);
+    slot_end(t, &choice);
     *again_ns = ok ? now_ns : *again_ns;
     return ok;
 }
@@ -420,11 +435,11 @@ bool table_optimize(struct table *t, struct str partition_id, bool final, struct
     int64_t begun_wall_ns = clock_wall_ns(t->env->clock);
     for (;;) {
         struct choice choice = { 0 };
-        if (!slot_begin(t, true))
+        if (!slot_begin(t, true, &choice))
             return err_set(err, ERR_TABLE_IS_DROPPED, "table %s is dropped", t->full_name);
         bool found = choose(t, partition_id, true, begun_wall_ns, &choice);
         bool ok = !found || merge_chosen(t, &choice, err);
-        slot_end(t);
+        slot_end(t, &choice);
         if (!ok)
             return false;
         if (!found && any_merging(t, partition_id) && wait_for_merges(t))

@@ -72,7 +72,7 @@ static void unlink_names(struct table *t, struct part *const *parts, size_t coun
     for (size_t i = 0; i < count; i++) {
         struct err err = { 0 };
         char path[PATH_BYTES];
-        if (link_name(t, parts[i], path, &err) && fs_exists(t->env->fs, path) && !fs_unlink(t->env->fs, path, &err))
+        if (link_name(t, parts[i], path, &err) && !fs_remove(t->env->fs, path, &err))
             log_warn("leftover of a DETACH stays until the next start: path=%s error=%s", path, err.text);
     }
 }
@@ -187,16 +187,20 @@ static bool write_anew(struct table *t, struct part *source, const struct part_n
 {
     uint64_t expired = 0;
     struct merge_progress progress = { 0 };
+    int64_t memory = table_take_merge_memory(t->env);
     struct merge_job job = { .fs = t->env->fs,
                              .rng = t->env->rng,
                              .def = table_def(t),
                              .dir = dir->path,
                              .sources = &source,
                              .sources_count = 1,
+                             .memory = (uint64_t)memory,
                              .wall_ns = clock_wall_ns(t->env->clock),
                              .name = name,
                              .progress = &progress };
-    return merge_run(&job, writer, &expired, err);
+    bool ok = merge_run(&job, writer, &expired, err);
+    table_give_merge_memory(t->env, memory);
+    return ok;
 }
 
 static bool commit_attach(struct table *t, struct part_writer *writer, struct synced_dir *dir, struct part **part,

@@ -31,8 +31,8 @@ struct table_env {
     struct part_log *part_log;
     struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
     int cancel;             /* atomic: merges stop */
-    uint64_t merge_memory;
     struct merge_budget merge_budget;
+    int64_t merge_memory_left; /* atomic: of what all merges may take; below 0 where each has the least */
 };
 
 /* What publication to the Delta log keeps. Only one thread publishes; what others look at is guarded by the table's
@@ -178,6 +178,9 @@ bool table_merge_step(struct table *table, uint64_t now_ns, uint64_t *again_ns);
 /* Merges of OPTIMIZE: until one part is left in each partition (final), or one merge each. partition_id empty: all. */
 must_use bool table_optimize(struct table *table, struct str partition_id, bool final, struct err *err);
 uint64_t table_clean_step(struct table *table, uint64_t now_ns);
+/* Most of what the merges that run have left; however many there are, each gets the least that a merge can do with. */
+int64_t table_take_merge_memory(struct table_env *env);
+void table_give_merge_memory(struct table_env *env, int64_t memory);
 /* ---- removal of parts, in table_removal.c; within a commit and table_log_begin ---- */
 /* Keeps merges and others from the part, which is active; false where somebody else is at it. */
 bool table_claim_part(struct table *table, struct part *part);

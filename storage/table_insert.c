@@ -1,7 +1,7 @@
 /* table_insert.c: rows become parts.
  *
- *   members -> identities claimed -> rows sorted and given out to partitions -> one file each (encoded outside any
- * lock)
+ *   members -> constraints met -> identities claimed -> rows sorted and given out to partitions -> one file each
+ * (encoded outside any lock)
  *           -> all renamed -> all opened -> directories synced -> published: now visible, tokens known
  *
  * The files of one insert are one flush: their footers say which and how many, so that recovery takes all or none.
@@ -115,6 +115,50 @@ static bool member_identity(const struct flush *f, size_t index, struct token_cl
     return member->content_known;
 }
 
+static bool refuse_row(const struct flush *f, struct table_member *member, const struct table_constraint *constraint,
+                       size_t row, enum row_verdict verdict)
+{
+    struct strbuf values = { 0 };
+    struct str expr = constraint->text;
+    if (verdict == ROW_GIVES_NULL) /* as the engine words it */
+        return err_set(&member->err, ERR_VIOLATED_CONSTRAINT,
+                       "Constraint `" STR_FMT "` for table %s is violated. Expression: (" STR_FMT
+                       "). Constraint expression returns nullable column that contains null value",
+                       STR_ARG(constraint->name), f->table->full_name, STR_ARG(expr));
+    row_check_print_values(constraint->check, &f->view, row, &values);
+    err_set(&member->err, ERR_VIOLATED_CONSTRAINT,
+            "Constraint `" STR_FMT "` for table %s is violated at row %zu. Expression: (" STR_FMT
+            "). Column values: " STR_FMT,
+            STR_ARG(constraint->name), f->table->full_name, row - member->row_first + 1, STR_ARG(expr),
+            STR_ARG(strbuf_view(&values)));
+    strbuf_fini(&values);
+    return false;
+}
+
+static bool meets(const struct flush *f, struct table_member *member, const struct table_constraint *constraint,
+                  int64_t wall_ns)
+{
+    size_t row = member->row_first;
+    enum row_verdict verdict;
+    if (constraint->is_assumed)
+        return true;
+    if (!row_check_test(constraint->check, &f->view, &row, row + member->rows, wall_ns, f->table->env->rng, &verdict,
+                        &member->err))
+        return err_wrap(&member->err, "constraint " STR_FMT, STR_ARG(constraint->name));
+    return verdict == ROW_MEETS || refuse_row(f, member, constraint, row, verdict);
+}
+
+/* A member with a row that violates a constraint fails alone. */
+static void check_constraints(struct flush *f)
+{
+    if (f->def->constraints_count == 0)
+        return;
+    int64_t wall_ns = clock_wall_ns(f->table->env->clock);
+    for (size_t i = 0; i < f->members_count; i++)
+        for (size_t c = 0; c < f->def->constraints_count && !f->members[i].failed; c++)
+            f->members[i].failed = !meets(f, &f->members[i], &f->def->constraints[c], wall_ns);
+}
+
 static uint64_t partitions_max(const struct flush *f)
 {
     if (f->options->any_partitions)
@@ -139,7 +183,7 @@ static void look_at_partitions(struct flush *f)
             count++;
             f->partitions_sum[i] = hash128_add(f->partitions_sum[i], partition_hash(f, key));
         }
-        if (limit > 0 && count > limit)
+        if (limit > 0 && count > limit && !member->failed)
             member->failed = !err_set(&member->err, ERR_TOO_MANY_PARTS,
                                       "Too many partitions for single INSERT block (more than %llu). The limit is "
                                       "controlled by 'max_partitions_per_insert_block' setting",
@@ -349,7 +393,7 @@ static bool write_once(struct flush *f, size_t index, const struct block *block,
     if (!part_writer_open(env->fs, piece->dir->path, &name, f->def->stored, &options, &writer, err))
         return false;
     make_meta(f, index, &name, &meta);
-    bool ok = part_writer_add(writer, block, true, err) && part_writer_finish(writer, &meta, err);
+    bool ok = part_writer_add(writer, block, err) && part_writer_finish(writer, &meta, err);
     part_meta_fini(&meta);
     if (ok)
         piece->writer = writer;
@@ -435,11 +479,8 @@ static bool undo(struct flush *f, size_t renamed)
     struct err err = { 0 };
     struct fs *fs = f->table->env->fs;
     bool ok = true;
-    for (size_t i = 0; i < MIN(renamed + 1, f->pieces_count); i++) {
-        const char *path = part_writer_path(f->pieces[i].writer);
-        if (i < renamed || fs_exists(fs, path)) /* a rename that failed may have happened all the same */
-            ok = fs_unlink(fs, path, &err) && ok;
-    }
+    for (size_t i = 0; i < MIN(renamed + 1, f->pieces_count); i++) /* a rename that failed may have happened */
+        ok = fs_remove(fs, part_writer_path(f->pieces[i].writer), &err) && ok;
     for (size_t i = 0; i < MIN(renamed + 1, f->pieces_count) && ok; i++)
         ok = table_sync_dir(f->table, f->pieces[i].dir, &err);
     if (!ok)
@@ -601,6 +642,7 @@ bool table_insert(struct table *t, const struct schema *schema, struct block *bl
         ok = partition_split(f.def->partition, block, SIZE_MAX, f.partition_of, &f.keys, &f.keys_count, err);
     }
     if (ok) {
+        check_constraints(&f);
         look_at_partitions(&f);
         claim_identities(&f);
         ok = options->check_only || store_rows(&f, err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "storage/catalog_name.h"
+#include "storage/delta_log.h"
 #include "storage/store_impl.h"
 
 struct walk {
@@ -152,6 +153,44 @@ static void check_own_entry(struct walk *w, const char *dir, const char *name)
     free(path);
 }
 
+/* ---- what other engines are told ---- */
+
+static void found_in_delta(void *context, bool damage, const char *path, const char *why)
+{
+    report(context, damage ? VERIFY_DAMAGE : VERIFY_LEFTOVER, path, why);
+}
+
+/* The log may be behind the parts, never ahead of them. One that does not open is told where it lies. */
+static void check_published(struct walk *w, const char *table_dir, const struct delta_log *log,
+                            const struct delta_file *file)
+{
+    struct part *part = NULL;
+    struct err err = { 0 };
+    char name[PART_NAME_BYTES];
+    char *dir = join(table_dir, file->dir);
+    part_name_print(&file->name, name);
+    bool opened = part_open(w->fs, dir, str_of(name), NULL, &part, &err);
+    if (!opened && err.code == ERR_FILE_DOESNT_EXIST)
+        report(w, VERIFY_DAMAGE, log->dir, err.text);
+    else if (opened && (part->bytes != file->size || part->rows != file->rows))
+        report(w, VERIFY_DAMAGE, part->path, "the Delta log tells of another length or number of rows");
+    part_unref(part);
+    free(dir);
+}
+
+/* What is not published any more says what was true once. */
+static void check_delta_log(struct walk *w, const char *table_dir)
+{
+    struct delta_log *log = delta_log_check(w->fs, table_dir, w->def->uuid, found_in_delta, w);
+    size_t count = 0;
+    struct delta_file **files = delta_state_files(&log->state, &count);
+    for (size_t i = 0; i < count && w->def->settings.publish; i++)
+        if (files[i]->removed_ms == 0)
+            check_published(w, table_dir, log, files[i]);
+    free(files);
+    delta_log_free(log);
+}
+
 static void check_table_entry(struct walk *w, const char *dir, const char *name)
 {
     char *path = join(dir, name);
@@ -165,7 +204,9 @@ static void check_table_entry(struct walk *w, const char *dir, const char *name)
         each_entry(w, path, check_detached);
     else if (stat.type != FS_DIR || is_temporary(name))
         report_name(w, path, name);
-    else if (strcmp(name, "_delta_log") != 0)
+    else if (strcmp(name, "_delta_log") == 0)
+        check_delta_log(w, dir);
+    else
         each_entry(w, path, check_active_entry);
     free(path);
 }
@@ -245,6 +286,25 @@ static void check_database(struct walk *w, const char *dir, const char *name)
     free(path);
 }
 
+/* ---- backups ---- */
+
+static void found_in_backup(void *context, const char *path, const char *why)
+{
+    report(context, VERIFY_DAMAGE, path, why);
+}
+
+static void check_backup(struct walk *w, const char *dir, const char *name)
+{
+    char *path = join(dir, name);
+    if (is_temporary(name)) {
+        report_name(w, path, name);
+    } else {
+        w->totals->backups++;
+        store_backup_check(w->fs, path, w->options->quick, found_in_backup, w);
+    }
+    free(path);
+}
+
 static void check_top_entry(struct walk *w, const char *dir, const char *name)
 {
     /* dead letters and the spool have checks of their own; what was set aside is damaged already */
@@ -276,6 +336,7 @@ bool store_verify(const struct verify_options *options, struct verify_totals *to
     struct fs_file *lock = NULL;
     struct err why = { 0 };
     char *format = join(options->dir, "FORMAT"), *tables = join(options->dir, "tables");
+    char *backups = join(options->dir, "backups");
     *totals = (struct verify_totals){ 0 };
     *locked = false;
     bool ok = fs_read_file(options->fs, format, FORMAT_BYTES_MAX, &text, err) && take_lock(&w, &lock, locked, err);
@@ -285,10 +346,13 @@ bool store_verify(const struct verify_options *options, struct verify_totals *to
             report(&w, VERIFY_DAMAGE, format, why.text);
         each_entry(&w, options->dir, check_top_entry);
         each_entry(&w, tables, check_database);
+        if (fs_exists(w.fs, backups))
+            each_entry(&w, backups, check_backup);
     }
     fs_discard(options->fs, &lock);
     strbuf_fini(&text);
     free(format);
     free(tables);
+    free(backups);
     return ok;
 }

@@ -1,8 +1,9 @@
 /* verify.h: is everything in a data directory what it was written as? Reads only; nobody else may use the directory.
  *
  * Every byte of every kind of file of the store is looked at: FORMAT, database.sql, table.sql, tokens.log, parts and
- * detached parts (checksums of file and pages, rows by number and hash, order, bounds, partition, table), and names
- * that are none of ours. Dead letters have a check of their own (dlq/dlq.h). */
+ * detached parts (checksums of file and pages, rows by number and hash, order, bounds, partition, table), the Delta log
+ * (version by version, checkpoints, and the parts it names), backups, and names that are none of ours. Dead letters and
+ * the spool have checks of their own (dlq/dlq.h, buffer/spool.h). */
 #ifndef SLUICE_STORAGE_VERIFY_H
 #define SLUICE_STORAGE_VERIFY_H
 #include <stdbool.h>
@@ -27,12 +28,12 @@ struct verify_finding {
 struct verify_options {
     struct fs *fs;
     const char *dir; /* DATA */
-    bool quick;      /* of parts only their footers */
+    bool quick;      /* of parts only their footers, of backups only their lists */
     void (*found)(void *context, const struct verify_finding *finding);
     void *context;
 };
 struct verify_totals {
-    uint64_t databases, tables, parts, detached, rows, bytes; /* bytes: of files that were read */
+    uint64_t databases, tables, parts, detached, backups, rows, bytes; /* bytes: of files that were read */
     uint64_t damaged, leftovers;
 };
 /* False: it could not be done, as the directory is in use (*locked), is none of ours, or cannot be read. */

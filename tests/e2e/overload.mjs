@@ -78,6 +78,23 @@ await test(d, {
   },
 })
 
+d = await Daemon.start({ args: ['--set', 'memory.max=64MiB'] })
+await test(d, {
+  'O-1: inserts of 10 MB, and merges of their parts, stay within a budget of 64 MiB': async () => {
+    await d.sql(table)
+    const rows = 100 // of each body
+    for (let n = 0; n < 12; n++) {
+      const body = Array.from({ length: rows }, (_, i) => JSON.stringify({ id: n + 12 * i, s: pad(n + 12 * i) })).join('\n')
+      const a = await d.insert('t', body)
+      equal(a.status, 200, a.text.slice(0, 200))
+    }
+    await d.sql('OPTIMIZE TABLE t FINAL')
+    equal(await d.rows("SELECT count() FROM system.parts WHERE active AND table = 't'"), [[1]], 'parts')
+    if (!sanitized) check(resident(d) <= (64 + 64) << 20, `resident at most ${resident(d) >> 20} MiB`)
+    equal(await d.rows("SELECT count(), uniqExact(id), sum(startsWith(s, concat(toString(id), ' '))), sum(length(s)) FROM t"), [[1200, 1200, 1200, 1200 * pad(0).length]], 'rows')
+  },
+})
+
 d = await Daemon.start({ args: ['--set', 'buffers.max=100', '--set', 'memory.max=128MiB'] })
 await test(d, {
   'O-8, O-11: shapes without end: few are alive, nothing is lost, and the page of metrics stays small': async () => {

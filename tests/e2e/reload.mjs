@@ -4,7 +4,7 @@ import crypto from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { Daemon, check, equal, test, until } from './lib.mjs'
+import { Daemon, check, equal, sanitized, test, until } from './lib.mjs'
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-e2e-'))
 const file = path.join(dir, 'sluice.yaml')
@@ -14,6 +14,7 @@ fs.writeFileSync(file, `http.body_max: 100B\n${user('ann', 'old')}`)
 const d = await Daemon.start({ args: ['--config', file] })
 const as = (name, password, body = 'SELECT 1') =>
   d.request({ path: '/', body, headers: { 'X-ClickHouse-User': name, 'X-ClickHouse-Key': password } })
+const reload = (name, password) => d.request({ port: d.adminPort, path: '/-/reload', method: 'POST', headers: { 'X-ClickHouse-User': name, 'X-ClickHouse-Key': password } })
 const reloaded = () => d.metric('sluice_config_last_reload_successful')
 const log = (text) => d.log.includes(text)
 
@@ -35,7 +36,7 @@ await test(d, {
   },
   'a bad file changes nothing, and is told': async () => {
     fs.writeFileSync(file, 'http.body_max: 10B\nno_such_setting: 1\n')
-    const refused = await d.admin('/-/reload', 'POST')
+    const refused = await reload('bob', 'new')
     equal(refused.status, 400, refused.text)
     check(refused.text.includes(`${file}:2`), refused.text)
     check(log('old one stays') && !log('\\\\x0a'), 'a line of the log for each problem')
@@ -45,12 +46,25 @@ await test(d, {
   },
   'POST /-/reload takes the mended one': async () => {
     fs.writeFileSync(file, `http.body_max: 100B\n${user('bob', 'newer')}`)
-    const taken = await d.admin('/-/reload', 'POST')
+    const taken = await reload('bob', 'new')
     equal([taken.status, taken.text], [200, 'reloaded\n'], 'answer')
     equal((await as('bob', 'new')).status, 403, 'the old password')
     equal((await as('bob', 'newer')).status, 200, 'the new password')
     equal(await reloaded(), 1, 'metric')
     equal((await d.admin('/-/reload')).status, 405, 'GET of a command')
+  },
+  'what a configuration held goes with it': async () => {
+    if (sanitized) return // freed memory stays in quarantine there
+    const many = (round) => {
+      fs.writeFileSync(file, `${user('bob', 'newer')}${Array.from({ length: 3000 }, (_, i) => `  u${i}: {settings: ["log_comment=${'x'.repeat(200)}${round}"]}\n`).join('')}`)
+      return reload('bob', 'newer')
+    }
+    const memory = () => d.metric('process_resident_memory_bytes')
+    for (let round = 0; round < 5; round++) equal((await many(round)).status, 200, 'reload')
+    const before = await memory()
+    for (let round = 0; round < 40; round++) equal((await many(round)).status, 200, 'reload')
+    const grown = await memory() - before
+    check(grown < 20e6, `40 reloads of more than 1 MB each left ${grown} bytes`)
   },
 })
 fs.rmSync(dir, { recursive: true })

@@ -53,6 +53,8 @@ const emptied = (d) => until(async () => {
     'after kill -9 what was spooled is there once, under load too': async () => {
       await parallel(16, range(10, 500).map((id) => async () => equal((await d.insert('t', `{"id":${id}}`, spooled)).status, 200, `${id}`)))
       await d.kill()
+      const found = JSON.parse((await run(path.join(bin, 'sluice'), ['verify', d.data, '-o', 'json'])).stdout)
+      equal([found.ok, found.spooled, found.findings.filter((f) => f.kind === 'damage')], [true, 492, []], 'verify')
       await d.launch()
       equal((await ledger(d)).recovered, 492, 'recovered')
       await emptied(d)

@@ -85,6 +85,7 @@ await test(d, {
     const part = fs.readdirSync(path.join(d.data, 'backups/monday/tables/default/life/p=1'))[0]
     fs.unlinkSync(path.join(d.data, 'backups/monday/tables/default/life/p=1', part))
     equal(run('restore', path.join(d.data, 'backups/monday'), path.join(d.dir, 'third')).status, 1, 'a part is missing')
+    fs.rmSync(path.join(d.data, 'backups'), { recursive: true })
   },
   'verify keeps out of a running daemon, and says that all is sound afterwards': async () => {
     await d.insert('life', '{"p":3,"k":"no number"}', { wait_for_async_insert: 0, input_format_allow_errors_num: 0 })

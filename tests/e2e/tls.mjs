@@ -11,12 +11,19 @@ const dir = fs.mkdtempSync('/tmp/sluice-tls-')
 const files = ['server.pem', 'server.key'].map((name) => path.join(dir, name))
 const put = (cert, key) => [of(cert), of(key)].forEach((from, i) => fs.copyFileSync(from, files[i]))
 put('one.pem', 'one.key')
+const config = path.join(dir, 'sluice.yaml')
+const clients = (names) => fs.writeFileSync(config, `users:
+  default: {grants: [insert, read, admin]}
+  agent: {grants: [read], certificates: [${names}]}
+`)
+clients('agent-7')
+const shown = (name) => ({ cert: fs.readFileSync(of(`${name}.pem`)), key: fs.readFileSync(of(`${name}.key`)) })
 
-const d = await Daemon.start({ args: ['--set', 'tls.listen=127.0.0.1:0', '--set', `tls.cert=${files[0]}`, '--set', `tls.key=${files[1]}`] })
+const d = await Daemon.start({ args: ['--config', config, '--set', `tls.client_ca=${of('clients_ca.pem')}`, '--set', 'tls.listen=127.0.0.1:0', '--set', `tls.cert=${files[0]}`, '--set', `tls.key=${files[1]}`] })
 const port = Number(/^tls=(\d+)$/m.exec(fs.readFileSync(path.join(d.dir, 'ports'), 'utf8'))[1])
 const agent = new https.Agent({ keepAlive: true, maxSockets: 1 })
-const ask = (body, { target = '/', use } = {}) => new Promise((resolve, reject) => {
-  const req = https.request({ host: '127.0.0.1', port, path: target, method: 'POST', ca, agent: use ?? new https.Agent(), timeout: 60000 }, (res) => {
+const ask = (body, { target = '/', use, headers, client } = {}) => new Promise((resolve, reject) => {
+  const req = https.request({ host: '127.0.0.1', port, path: target, method: 'POST', ca, agent: use ?? new https.Agent(), headers, timeout: 60000, ...client }, (res) => {
     const parts = []
     res.on('data', (part) => parts.push(part))
     res.on('end', () => resolve({ status: res.statusCode, headers: res.headers, text: Buffer.concat(parts).toString(), name: common }))
@@ -72,6 +79,31 @@ await test(d, {
     socket.destroy()
     await until(async () => await d.metric('sluice_http_connections') <= before, 'the client to be missed')
     await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+  },
+  'a certificate speaks for the user who has its name': async () => {
+    const who = async (options) => (await ask('SELECT currentUser()', options)).text
+    const as = { 'X-ClickHouse-User': 'agent' }
+    const status = async (options) => (await ask('SELECT 1', options)).status
+    equal(await who({}), 'default\n', 'without one')
+    equal(await who({ client: shown('client') }), 'agent\n', 'with one')
+    equal(await who({ client: shown('client'), headers: as }), 'agent\n', 'and the name said')
+    equal(await who({ client: shown('client'), headers: { 'X-ClickHouse-User': 'default' } }), 'default\n', 'another user, who has no password')
+    equal(await status({ headers: as }), 403, 'the name alone')
+    equal(await status({ client: shown('stranger'), headers: as }), 403, 'the same name from another CA')
+    equal(await who({ client: shown('stranger') }), 'default\n', 'which is as none')
+    equal(await status({ client: shown('client'), headers: { ...as, 'X-ClickHouse-Key': 'x' } }), 403, 'and a wrong password')
+    equal((await ask('DROP TABLE t', { client: shown('client') })).status, 500, 'with its rights, not more')
+    const keep = new https.Agent({ keepAlive: true, maxSockets: 1 })
+    for (let i = 0; i < 2; i++) equal(await who({ client: shown('client'), use: keep }), 'agent\n', 'a connection that stays')
+    clients('agent-8')
+    equal((await reload()).status, 200, 'a reload')
+    equal(await who({ client: shown('client'), use: keep }), 'default\n', 'it is nobody\'s any more')
+    clients('"spiffe://example/agent"')
+    equal((await reload()).status, 200, 'a reload')
+    equal(await who({ client: shown('client') }), 'agent\n', 'a name of the SAN')
+    keep.destroy()
+    const query = (env) => run(path.join(bin, 'sluice'), ['--url', `https://localhost:${port}`, 'query', 'SELECT currentUser() FORMAT TSV'], { env: { SSL_CERT_FILE: of('one.pem'), ...env } })
+    equal((await query({ SLUICE_TLS_CERT: of('client.pem'), SLUICE_TLS_KEY: of('client.key') })).stdout, 'agent\n', 'the command shows one')
   },
   'a reload shows another certificate and ends no connection': async () => {
     equal((await ask('SELECT 1', { use: agent })).name, 'sluice-test-one', 'the first certificate')

@@ -25,7 +25,7 @@ bool parquet_mem_of(struct strbuf *file, struct schema *schema, const struct par
 {
     struct parquet_writer *w = parquet_writer_new(schema, options, parquet_mem_write, file);
     strbuf_clear(file);
-    bool ok = parquet_writer_add_last(w, block, err) && parquet_writer_finish(w, NULL, 0, err);
+    bool ok = parquet_writer_add(w, block, err) && parquet_writer_finish(w, NULL, 0, err);
     parquet_writer_free(w);
     return ok;
 }

@@ -105,7 +105,7 @@ static bool write_sample(const char *dir, const struct sample *s, struct rng *rn
         for (size_t i = 0; i < s->rows; i++)
             ((int64_t *)(void *)block.columns[0].data)[i] = (int64_t)i;
     struct parquet_writer *w = parquet_writer_new(schema, &options, write_file, file);
-    bool ok = parquet_writer_add_last(w, &block, &err) && parquet_writer_finish(w, NULL, 0, &err);
+    bool ok = parquet_writer_add(w, &block, &err) && parquet_writer_finish(w, NULL, 0, &err);
     if (!ok)
         fprintf(stderr, "%s: %s\n", path, err.text);
     parquet_writer_free(w);

@@ -101,18 +101,22 @@ static int setup(void **state)
     return 0;
 }
 
+static void drop_batch(struct fixture *f, struct batch *batch)
+{
+    LIST_EACH_SAFE (node, &batch->inserts) {
+        list_remove(node);
+        insert_free(LIST_ENTRY(node, struct insert, link));
+    }
+    batch_finish(f->buffers, batch, 0, 0, false);
+}
+
 /* What is not on disk is gone. */
 static void stop(struct fixture *f)
 {
     struct batch *batch;
     uint64_t again;
-    while ((batch = buffers_take_due(f->buffers, UINT64_MAX - 1, &again)) != NULL) {
-        LIST_EACH_SAFE (node, &batch->inserts) {
-            list_remove(node);
-            insert_free(LIST_ENTRY(node, struct insert, link));
-        }
-        batch_finish(f->buffers, batch, 0, 0, false);
-    }
+    while ((batch = buffers_take_due(f->buffers, UINT64_MAX - 1, &again)) != NULL)
+        drop_batch(f, batch);
     spool_close(f->spool);
     flusher_free(f->flusher);
     buffers_free(f->buffers);
@@ -482,6 +486,106 @@ static void a_stop_leaves_on_disk_what_it_cannot_flush_P_9(void **state)
     shape_unref(plain);
 }
 
+/* ---- somebody who only looks ---- */
+
+struct found {
+    unsigned damaged, leftovers;
+    char why[256];
+};
+
+static void note_found(void *context, bool damage, const char *path, const char *why)
+{
+    struct found *found = context;
+    found->damaged += damage;
+    found->leftovers += !damage;
+    snprintf(found->why, sizeof found->why, "%s: %s", path, why);
+}
+
+static struct found verify(struct fixture *f, bool quick, uint64_t undone)
+{
+    struct found found = { 0 };
+    struct spool_verify_totals totals;
+    struct err err = { 0 };
+    struct spool_verify_options options = {
+        .fs = f->fs, .data_dir = "/data", .quick = quick, .found = note_found, .context = &found
+    };
+    struct strbuf before = { 0 }, after = { 0 };
+    fs_sim_dump(f->fs, &before);
+    assert_true(spool_verify(&options, &totals, &err));
+    fs_sim_dump(f->fs, &after);
+    assert_true(str_eq(strbuf_view(&before), strbuf_view(&after))); /* nothing changed */
+    assert_int_equal(totals.undone, undone);
+    strbuf_fini(&before);
+    strbuf_fini(&after);
+    return found;
+}
+
+static void what_is_in_the_spool_verifies_without_a_change(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    char path[PATH_BYTES];
+    assert_int_equal(verify(f, false, 0).damaged, 0); /* not even a directory */
+    for (int i = 0; i < 30; i++)
+        assert_true(put(f, "x", 2000));
+    write_all(f);
+    struct found found = verify(f, false, 30);
+    assert_int_equal(found.damaged + found.leftovers, 0);
+    segment_name(f, 0, path);
+    fs_sim_flip(f->fs, path, 3000, 4);
+    found = verify(f, false, 29);
+    assert_int_equal(found.damaged, 1);
+    assert_non_null(strstr(found.why, "inserts that were there: 1"));
+    assert_int_equal(verify(f, true, 0).damaged, 0); /* quick: heads only */
+    fs_sim_flip(f->fs, path, 12, 1);
+    assert_int_equal(verify(f, true, 0).damaged, 1);
+    fs_sim_flip(f->fs, path, 12, 1);
+    fs_sim_flip(f->fs, path, 3000, 4);
+    assert_true(fs_write_durably(f->fs, "/data/spool", "x.spool", STR("?"), false, &err));
+    found = verify(f, false, 30);
+    assert_int_equal(found.damaged, 0);
+    assert_int_equal(found.leftovers, 1);
+}
+
+static void a_torn_end_is_no_damage(void **state)
+{
+    struct fixture *f = *state;
+    struct fs_file *file = NULL;
+    struct err err = { 0 };
+    char path[PATH_BYTES];
+    assert_true(put(f, "x", 0));
+    write_all(f);
+    segment_name(f, 0, path);
+    assert_true(fs_append_to(f->fs, path, &file, &err) && fs_append(f->fs, file, STR("half a record..."), &err) &&
+                fs_finish(f->fs, &file, true, &err));
+    struct found found = verify(f, false, 1);
+    assert_int_equal(found.damaged, 0);
+    assert_int_equal(found.leftovers, 1);
+}
+
+/* A batch whose inserts went with their segment. */
+static void a_batch_without_its_inserts_is_found(void **state)
+{
+    struct fixture *f = *state;
+    char path[PATH_BYTES];
+    struct err err = { 0 };
+    uint64_t again;
+    for (int i = 0; i < 10; i++)
+        assert_true(put(f, "x", 2000));
+    write_all(f);
+    struct batch *batch = buffers_take_due(f->buffers, UINT64_MAX - 1, &again);
+    f->steps = true;
+    assert_true(spool_seal(f->spool, batch, &err));
+    f->steps = false;
+    drop_batch(f, batch);
+    assert_int_equal(verify(f, false, 10).damaged, 0);
+    segment_name(f, 0, path);
+    assert_true(fs_unlink(f->fs, path, &err));
+    struct found found = verify(f, false, 3);
+    assert_int_equal(found.damaged, 1);
+    assert_non_null(strstr(found.why, "names 1 inserts that are not there")); /* tokens are alike: one a batch */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -499,6 +603,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_part_names_does_not_come_back_P_6, setup, teardown),
         cmocka_unit_test_setup_teardown(a_segment_goes_once_all_is_done_and_nothing_comes, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stop_leaves_on_disk_what_it_cannot_flush_P_9, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_in_the_spool_verifies_without_a_change, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_torn_end_is_no_damage, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_batch_without_its_inserts_is_found, setup, teardown),
     };
     log_configure(LOG_ERROR + 1, LOG_LOGFMT);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -656,6 +656,54 @@ static void a_list_longer_than_a_page_is_whole(void **state)
         assert_int_equal(letters[i].id, many[i].id);
 }
 
+struct found {
+    unsigned damaged, leftovers;
+};
+
+static void note(void *context, bool damage, const char *path, const char *why)
+{
+    struct found *found = context;
+    (void)path;
+    (void)why;
+    found->damaged += damage;
+    found->leftovers += !damage;
+}
+
+static struct found verify(const char *dir, uint64_t letters_expected)
+{
+    struct found found = { 0 };
+    uint64_t letters = 0;
+    struct err err = { 0 };
+    if (!dlq_lmdb_verify(fs_posix(), dir, note, &found, &letters, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(letters, letters_expected);
+    return found;
+}
+
+static void letters_and_the_files_beside_them_are_verified(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    struct str body = noise(50000, 1);
+    open_again(f);
+    add(f, sample_letter(STR("s")));
+    add(f, sample_letter(body));
+    dlq_close(f->dlq);
+    f->dlq = NULL;
+    struct found found = verify(f->dlq_dir, 2);
+    assert_int_equal(found.damaged + found.leftovers, 0);
+    assert_true(fs_write_durably(fs_posix(), f->dlq_dir, "00000000000000000000000000000000.letter", body, false, &err));
+    assert_int_equal(verify(f->dlq_dir, 2).leftovers, 1);
+    struct fs_names names = { 0 };
+    assert_true(fs_list(fs_posix(), f->dlq_dir, &names, &err));
+    for (size_t i = 0; i < names.count; i++)
+        if (str_ends(str_of(names.names[i]), STR(".letter")) && strncmp(names.names[i], "00000000", 8) != 0)
+            assert_true(fs_write_durably(fs_posix(), f->dlq_dir, names.names[i], body, true, &err));
+    fs_names_fini(&names);
+    assert_int_equal(verify(f->dlq_dir, 2).damaged, 1);
+    free((void *)(uintptr_t)body.data);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -680,6 +728,7 @@ int main(void)
         TEST(a_failed_first_commit_is_not_taken_for_an_older_one),
         TEST(a_mostly_empty_file_is_made_small_at_the_start),
         TEST(a_list_longer_than_a_page_is_whole),
+        TEST(letters_and_the_files_beside_them_are_verified),
     };
     log_configure(LOG_ERROR, LOG_LOGFMT);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,7 +26,7 @@ static void write_block(struct strbuf *file, struct schema *schema, const struct
             fail_msg("%s", err.text);
         block_fini(&piece);
     }
-    if (piece_rows == 0 && !parquet_writer_add_last(w, block, &err))
+    if (piece_rows == 0 && !parquet_writer_add(w, block, &err))
         fail_msg("%s", err.text);
     if (!parquet_writer_finish(w, &kv, 1, &err))
         fail_msg("%s", err.text);

@@ -237,6 +237,52 @@ static void what_differs_each_time_is_volatile(void **state)
     assert_false(settings_request_is_volatile(STR("async_insert_max_data_size")));
 }
 
+static enum err_code ask(const struct config_user *user, const char *url)
+{
+    struct settings_request s;
+    struct arena *arena = arena_new(1024);
+    struct err err = { 0 };
+    settings_request_init(&s, config);
+    bool ok = settings_request_read_url(&s, guarded(url), arena, &err);
+    settings_request_add_profile(&s, user, arena);
+    ok = ok && settings_request_apply_all(&s, false, &err);
+    assert_true(ok == (err.code == ERR_OK));
+    arena_free(arena);
+    return err.code;
+}
+
+static void a_profile_bounds_what_requests_ask_for(void **state)
+{
+    struct str settings[] = { STR("max_execution_time=50"), STR("async_insert=1") };
+    struct str least[] = { STR("async_insert_busy_timeout_max_ms=100") };
+    struct str most[] = { STR("max_execution_time=20"), STR("max_execution_time=30") };
+    struct str fixed[] = { STR("async_insert"), STR("sluice_ack") };
+    struct config_user user = {
+        .settings = { settings, 2 }, .least = { least, 1 }, .most = { most, 2 }, .fixed = { fixed, 2 }
+    };
+    static const struct {
+        const char *url;
+        enum err_code code;
+    } cases[] = {
+        { "", ERR_OK },                      /* the profile's own value may lie outside */
+        { "max_execution_time=30", ERR_OK }, /* the last bound counts */
+        { "max_execution_time=30.5", ERR_SETTING_CONSTRAINT_VIOLATION },
+        { "max_execution_time=0", ERR_SETTING_CONSTRAINT_VIOLATION }, /* no limit at all */
+        { "max_execution_time=1k", ERR_SETTING_CONSTRAINT_VIOLATION },
+        { "async_insert_busy_timeout_max_ms=100", ERR_OK },
+        { "async_insert_busy_timeout_max_ms=99", ERR_SETTING_CONSTRAINT_VIOLATION },
+        { "async_insert_busy_timeout_ms=99", ERR_SETTING_CONSTRAINT_VIOLATION }, /* the same by another name */
+        { "async_insert=1", ERR_OK },
+        { "async_insert=0", ERR_SETTING_CONSTRAINT_VIOLATION },
+        { "sluice_ack=stored", ERR_SETTING_CONSTRAINT_VIOLATION },
+        { "max_threads=9", ERR_OK },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++)
+        if (ask(&user, cases[i].url) != cases[i].code)
+            fail_msg("%s: code %d", cases[i].url, (int)ask(&user, cases[i].url));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_near_miss_is_named),
         cmocka_unit_test(sluice_ack_rules_the_wait),
         cmocka_unit_test(the_clause_beats_the_url),
+        cmocka_unit_test(a_profile_bounds_what_requests_ask_for),
         cmocka_unit_test(get_does_not_set_readonly_again),
         cmocka_unit_test(the_protocol_version_is_a_number),
         cmocka_unit_test(there_are_limits),

@@ -101,6 +101,11 @@ static void tables_print_as_the_engine_prints_them(void **state)
           "GRANULARITY 1,\n    INDEX j a TYPE set(100) GRANULARITY 4,\n    INDEX k lower(toString(a)) TYPE "
           "tokenbf_v1(1, 2, 3) GRANULARITY 1\n)\nENGINE = MergeTree\nORDER BY tuple()\nSETTINGS index_granularity = "
           "8192" },
+        { "CREATE TABLE t (a Int8, CONSTRAINT c CHECK a>0 AND a<10, INDEX i a TYPE minmax, constraint `x y` assume "
+          "a!=5) ORDER BY tuple()",
+          "CREATE TABLE default.t\n(\n    `a` Int8,\n    INDEX i a TYPE minmax GRANULARITY 1,\n    CONSTRAINT c CHECK "
+          "(a > 0) AND (a < 10),\n    CONSTRAINT `x y` ASSUME a != 5\n)\nENGINE = MergeTree\nORDER BY tuple()\n"
+          "SETTINGS index_granularity = 8192" },
         { "CREATE TABLE t (`a``b\\\\c` Int8, \"q\"\"r\" Int8) ORDER BY ()",
           "CREATE TABLE default.t\n(\n    `a\\`b\\\\c` Int8,\n    `q\"r` Int8\n)\nENGINE = MergeTree\nORDER BY "
           "tuple()\nSETTINGS index_granularity = 8192" },
@@ -169,7 +174,13 @@ static void what_is_wrong_has_the_engines_code(void **state)
         { "CREATE TABLE t (a UInt32) ENGINE = MergeTree ORDER BY a DESC", ERR_NOT_IMPLEMENTED },
         { "CREATE TABLE t (a UInt32, b Int8) ENGINE = MergeTree ORDER BY (a DESC, b)", ERR_NOT_IMPLEMENTED },
         { "CREATE TABLE t (a UInt32) ENGINE = MergeTree ORDER BY a SAMPLE BY a", ERR_NOT_IMPLEMENTED },
-        { "CREATE TABLE t (a UInt32, CONSTRAINT c CHECK a > 0) ENGINE = MergeTree ORDER BY a", ERR_NOT_IMPLEMENTED },
+        { "CREATE TABLE t (a UInt32, CONSTRAINT c CHECK a IN (SELECT 1)) ORDER BY a", ERR_NOT_IMPLEMENTED },
+        { "CREATE TABLE t (a UInt32, CONSTRAINT c CHECK zz > 0) ORDER BY a", ERR_UNKNOWN_IDENTIFIER },
+        { "CREATE TABLE t (a UInt32, CONSTRAINT c ASSUME zz > 0) ORDER BY a", ERR_UNKNOWN_IDENTIFIER },
+        { "CREATE TABLE t (a UInt32, l UInt32 ALIAS a, CONSTRAINT c CHECK l > 0) ORDER BY a", ERR_UNKNOWN_IDENTIFIER },
+        { "CREATE TABLE t (a UInt32, e Int8 EPHEMERAL, CONSTRAINT c CHECK e > 0) ORDER BY a", ERR_UNKNOWN_IDENTIFIER },
+        { "CREATE TABLE t (a UInt32, CONSTRAINT c CHECK) ORDER BY a", ERR_SYNTAX_ERROR },
+        { "CREATE TABLE t (a UInt32, INDEX i zz TYPE minmax) ORDER BY a", ERR_UNKNOWN_IDENTIFIER },
         { "CREATE TABLE t ON CLUSTER c (a UInt32) ENGINE = MergeTree ORDER BY a", ERR_NOT_IMPLEMENTED },
         { "CREATE TABLE t (a Int8 ALIAS 5) ENGINE = MergeTree ORDER BY tuple()", ERR_EMPTY_LIST_OF_COLUMNS_PASSED },
         { "CREATE TABLE t (a Int8 COMMENT 'x' zz) ORDER BY a", ERR_SYNTAX_ERROR },
@@ -292,6 +303,35 @@ static void the_file_keeps_what_sql_cannot_say(void **state)
     arena_free(arena);
 }
 
+/* What the engine prints after the same. */
+static void a_new_name_stands_in_every_expression(void **state)
+{
+    (void)state;
+    struct table_def *def = parse(
+        "CREATE TABLE t (a UInt32, b Int32 DEFAULT a + 1, k Int32, ts DateTime TTL ts + interval 1 day, INDEX i a + 1 "
+        "TYPE minmax, INDEX a lower(toString(a)) TYPE minmax, CONSTRAINT a CHECK (a > 1) AND (`a` != 5) AND "
+        "arrayExists(a -> a > 1, [a]) AND b != 7) ORDER BY k TTL ts + interval 1 day");
+    struct arena *arena = arena_new(4096);
+    struct ddl_statement alter;
+    struct table_spec spec;
+    struct err err = { 0 };
+    struct table_def *altered = NULL;
+    assert_true(ddl_parse(guarded("ALTER TABLE t RENAME COLUMN a TO `x y`, RENAME COLUMN ts TO t"), STR("default"),
+                          arena, &alter, &err));
+    table_spec_of(def, arena, &spec);
+    assert_true(table_spec_alter(&spec, alter.alters, alter.alters_count, arena, &err));
+    assert_true(table_def_build(&spec, &altered, &err));
+    check_print(altered,
+                "CREATE TABLE default.t\n(\n    `x y` UInt32,\n    `b` Int32 DEFAULT `x y` + 1,\n    `k` Int32,\n    "
+                "`t` DateTime TTL t + toIntervalDay(1),\n    INDEX i `x y` + 1 TYPE minmax GRANULARITY 1,\n    INDEX a "
+                "lower(toString(`x y`)) TYPE minmax GRANULARITY 1,\n    CONSTRAINT a CHECK (`x y` > 1) AND (`x y` != "
+                "5) AND arrayExists(`x y` -> (`x y` > 1), [`x y`]) AND (b != 7)\n)\nENGINE = MergeTree\nORDER BY "
+                "k\nTTL t + toIntervalDay(1)\nSETTINGS index_granularity = 8192");
+    table_def_free(altered);
+    table_def_free(def);
+    arena_free(arena);
+}
+
 static void alter_says_what_it_cannot_do(void **state)
 {
     static const struct {
@@ -306,6 +346,15 @@ static void alter_says_what_it_cannot_do(void **state)
         { "ALTER TABLE t ADD INDEX i1 a TYPE bloom_filter(1.5)", ERR_BAD_ARGUMENTS },
         { "ALTER TABLE t ADD INDEX i1 a TYPE minmax, DROP INDEX i1", ERR_OK },
         { "ALTER TABLE t DROP INDEX i1", ERR_BAD_ARGUMENTS },
+        { "ALTER TABLE t ADD CONSTRAINT c CHECK a > 0", ERR_OK },
+        { "ALTER TABLE t ADD CONSTRAINT c CHECK zz > 0", ERR_UNKNOWN_IDENTIFIER },
+        { "ALTER TABLE t ADD CONSTRAINT c", ERR_SYNTAX_ERROR },
+        { "ALTER TABLE t ADD CONSTRAINT c CHECK a > 0, ADD CONSTRAINT c CHECK a > 1", ERR_ILLEGAL_COLUMN },
+        { "ALTER TABLE t ADD CONSTRAINT c CHECK a > 0, ADD CONSTRAINT IF NOT EXISTS c CHECK a > 1", ERR_OK },
+        { "ALTER TABLE t ADD CONSTRAINT c CHECK a > 0, DROP CONSTRAINT c, DROP CONSTRAINT IF EXISTS c", ERR_OK },
+        { "ALTER TABLE t DROP CONSTRAINT c", ERR_BAD_ARGUMENTS },
+        { "ALTER TABLE t ADD CONSTRAINT c CHECK toYear(d) > 1999, DROP COLUMN d", ERR_UNKNOWN_IDENTIFIER },
+        { "ALTER TABLE t ADD INDEX i d TYPE minmax, DROP COLUMN d", ERR_UNKNOWN_IDENTIFIER },
         { "ALTER TABLE t DROP INDEX IF EXISTS i1", ERR_OK },
         { "ALTER TABLE t ADD COLUMN c Int8 AFTER zz", ERR_NO_SUCH_COLUMN_IN_TABLE },
         { "ALTER TABLE t ADD COLUMN c Nested(x Int8, y Int8) AFTER a, COMMENT COLUMN a 'hello'", ERR_OK },
@@ -365,6 +414,7 @@ int main(void)
         cmocka_unit_test(settings_that_mean_something_are_taken),
         cmocka_unit_test(stored_columns_leave_out_alias_and_ephemeral),
         cmocka_unit_test(the_file_keeps_what_sql_cannot_say),
+        cmocka_unit_test(a_new_name_stands_in_every_expression),
         cmocka_unit_test(alter_says_what_it_cannot_do),
         cmocka_unit_test(statements_of_others_are_not_ours),
     };

@@ -7,29 +7,11 @@
 #include "storage/delta_checkpoint.h"
 #include "storage/table_impl.h"
 #include "tests/support/cmocka_all.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 static const char published[] = "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY (k, s) "
                                 "SETTINGS publish = 'delta', publish_checkpoint_interval = 1000";
 static const char log_dir[] = "/data/tables/default/t/_delta_log";
-
-static int setup(void **state)
-{
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
-    return 0;
-}
 
 static void publish(struct fixture *f)
 {
@@ -900,35 +882,37 @@ static void an_alter_cannot_make_published_files_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_empty_table_is_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_changed_since_is_one_version, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_merge_of_published_parts_changes_no_data, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_merge_of_unpublished_parts_is_an_insert, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_mixed_merge_has_its_sources_published_first, setup, teardown),
-        cmocka_unit_test_setup_teardown(mixed_merges_of_merges_have_their_sources_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_mixed_merge_without_its_sources_is_a_change, setup, teardown),
-        cmocka_unit_test_setup_teardown(rows_that_a_rule_takes_are_a_change, setup, teardown),
-        cmocka_unit_test_setup_teardown(cuts_are_deletes, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_new_column_and_a_comment_are_versions, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_renamed_table_goes_on_with_its_log, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_interval_and_many_changes_decide_when, setup, teardown),
-        cmocka_unit_test_setup_teardown(merges_do_not_mix_what_is_published, setup, teardown),
-        cmocka_unit_test_setup_teardown(statistics_are_bounds_that_hold, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_restart_goes_on_where_it_was, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_merge_before_the_restart_is_told_after_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(removed_files_stay_for_the_retention, setup, teardown),
-        cmocka_unit_test_setup_teardown(cut_files_stay_for_the_retention_even_after_a_restart, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_version_of_another_writer_ends_publication, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_damaged_log_ends_publication, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_changed_commit_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_gap_ends_publication, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_state_comes_back_from_its_checkpoint, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_restart_reads_the_newest_checkpoint, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_passed_over, setup, teardown),
-        cmocka_unit_test_setup_teardown(any_damage_to_a_checkpoint_is_found, setup, teardown),
-        cmocka_unit_test_setup_teardown(old_versions_go_without_a_gap, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_has_no_delta_form_is_refused, setup, teardown),
-        cmocka_unit_test_setup_teardown(an_alter_cannot_make_published_files_wrong, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_empty_table_is_published, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(what_changed_since_is_one_version, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_merge_of_published_parts_changes_no_data, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_merge_of_unpublished_parts_is_an_insert, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_mixed_merge_has_its_sources_published_first, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(mixed_merges_of_merges_have_their_sources_published, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_mixed_merge_without_its_sources_is_a_change, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(rows_that_a_rule_takes_are_a_change, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(cuts_are_deletes, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_new_column_and_a_comment_are_versions, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_renamed_table_goes_on_with_its_log, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(the_interval_and_many_changes_decide_when, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(merges_do_not_mix_what_is_published, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(statistics_are_bounds_that_hold, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_restart_goes_on_where_it_was, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_merge_before_the_restart_is_told_after_it, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(removed_files_stay_for_the_retention, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(cut_files_stay_for_the_retention_even_after_a_restart, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_version_of_another_writer_ends_publication, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_log_ends_publication, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_changed_commit_is_refused, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_gap_ends_publication, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_state_comes_back_from_its_checkpoint, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_restart_reads_the_newest_checkpoint, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_checkpoint_is_passed_over, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(any_damage_to_a_checkpoint_is_found, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(old_versions_go_without_a_gap, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(what_has_no_delta_form_is_refused, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(an_alter_cannot_make_published_files_wrong, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

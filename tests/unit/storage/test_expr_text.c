@@ -166,12 +166,34 @@ static void what_is_no_expression_is_refused(void **state)
     arena_free(arena);
 }
 
+static void a_renamed_column_is_no_function_string_or_part(void **state)
+{
+    static const char *const cases[][2] = {
+        { "a", "`b c`" },
+        { "a + aa", "`b c` + aa" },
+        { "a(a, 'a')", "a(`b c`, 'a')" },
+        { "`a` AND f(x).a AND t.a AND a.t", "`b c` AND f(x).a AND t.a AND a.t" },
+        { "", "" },
+    };
+    (void)state;
+    struct arena *arena = arena_new(4096);
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct str renamed = expr_text_rename(guarded(cases[i][0]), STR("a"), STR("b c"), arena);
+        if (!str_is(renamed, cases[i][1]))
+            fail_msg("%s: " STR_FMT, cases[i][0], STR_ARG(renamed));
+    }
+    struct str nested = expr_text_rename(STR("n.x + `n.x` + n.y"), STR("n.x"), STR("n.z"), arena);
+    assert_true(str_is(nested, "`n.z` + `n.z` + n.y"));
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expressions_print_as_the_engine_prints_them),
         cmocka_unit_test(names_are_columns_but_not_functions_or_lambda_arguments),
         cmocka_unit_test(what_is_no_expression_is_refused),
+        cmocka_unit_test(a_renamed_column_is_no_function_string_or_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

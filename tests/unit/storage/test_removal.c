@@ -2,28 +2,10 @@
 #include "sim/fs_sim.h"
 #include "storage/part_log.h"
 #include "tests/support/cmocka_all.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 #define DAY_S UINT64_C(86400)
 #define START_S UINT64_C(1793873472)
-
-static int setup(void **state)
-{
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
-    return 0;
-}
 
 static void create(struct fixture *f, const char *rest)
 {
@@ -570,7 +552,7 @@ static void what_becomes_of_parts_is_in_the_part_log(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(a_part_whose_rows_are_all_over_goes_and_its_tokens_stay),
         T(tokens_of_a_part_that_went_are_known_after_a_restart),

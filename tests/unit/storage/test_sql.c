@@ -535,7 +535,10 @@ static void what_is_not_understood_is_an_error_with_its_place(void **state)
         { "SELECT 1 INTO OUTFILE '/tmp/x'", ERR_NOT_IMPLEMENTED },
         { "INSERT INTO m VALUES (1)", ERR_SYNTAX_ERROR },
         { "DROP TABLE m", ERR_SYNTAX_ERROR },
-        { "SELECT id FROM m ARRAY JOIN tags", ERR_NOT_IMPLEMENTED },
+        { "SELECT id FROM m ASOF JOIN m AS n ON m.id = n.id", ERR_NOT_IMPLEMENTED },
+        { "SELECT id, row_number() OVER w FROM m", ERR_BAD_ARGUMENTS },
+        { "SELECT id FROM m WHERE row_number() OVER () = 1", ERR_ILLEGAL_AGGREGATION },
+        { "SELECT 1 FROM (SELECT 1), (SELECT 2)", ERR_ALIAS_REQUIRED },
         { "SELECT id FROM m SAMPLE 0.1", ERR_NOT_IMPLEMENTED },
     };
     struct context *c = *state;

@@ -2,29 +2,10 @@
 #include "sim/fs_sim.h"
 #include "storage/catalog_name.h"
 #include "tests/support/cmocka_all.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 static const char create[] = "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k";
 static const struct row one = { 1, 1, "a" }, two[] = { { 1, 2, "b" }, { 2, 2, "c" } };
-
-static int setup(void **state)
-{
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    if (f->store != NULL)
-        fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
-    return 0;
-}
 
 static void fill(struct fixture *f, const char *name, const struct row *rows, size_t count)
 {
@@ -402,7 +383,7 @@ static void a_full_disk_refuses_and_recovers(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(a_second_daemon_is_refused),
         T(data_of_another_format_is_refused),

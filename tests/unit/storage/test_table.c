@@ -3,28 +3,10 @@
 #include "storage/table_impl.h"
 #include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 static const char plain[] = "CREATE TABLE t (p Int32, k UInt64, s String) ORDER BY k";
 static const char parted[] = "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY (k, s)";
-
-static int setup(void **state)
-{
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
-    return 0;
-}
 
 static void merge_all(struct fixture *f)
 {
@@ -185,6 +167,76 @@ static void members_of_one_insert_are_told_apart(void **state)
     assert_false(members[2].failed || members[2].duplicate); /* what failed is not known */
     block_fini(&block);
     table_unref(t);
+}
+
+static void a_member_that_violates_a_constraint_fails_alone(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s String, CONSTRAINT c CHECK p > 0 AND s != 'bad', CONSTRAINT h CHECK "
+           "intDiv(9, k) > 0, CONSTRAINT a ASSUME p = 100) ORDER BY k");
+    struct table *t = find_table(f, "t");
+    struct schema *schema = table_def(t)->schema;
+    const struct row rows[] = { { 1, 1, "a" }, { 1, 2, "b" }, { 2, 3, "bad" }, { 1, 0, "c" }, { 0, 1, "d" } };
+    struct block block;
+    struct err err = { 0 };
+    block_start(&block, schema);
+    for (size_t i = 0; i < ARRAY_COUNT(rows); i++)
+        push_row(&block, schema, &rows[i]);
+    struct table_member members[] = { { .row_first = 0, .rows = 1 },
+                                      { .row_first = 1, .rows = 2, .token = STR("x") },
+                                      { .row_first = 3, .rows = 1 },
+                                      { .row_first = 4, .rows = 1 } };
+    struct table_insert_options dry = { .check_only = true };
+    for (int run = 0; run < 2; run++) {
+        assert_true(
+            table_insert(t, schema, &block, members, ARRAY_COUNT(members), run == 0 ? &dry : &no_options, &err));
+        assert_false(members[0].failed);
+        assert_int_equal(members[1].err.code, ERR_VIOLATED_CONSTRAINT);
+        assert_string_equal(members[1].err.text,
+                            "Constraint `c` for table default.t is violated at row 2. Expression: ((p > 0) AND (s != "
+                            "'bad')). Column values: p = 2, s = 'bad'");
+        assert_int_equal(members[2].err.code, ERR_ILLEGAL_DIVISION);
+        assert_int_equal(members[3].err.code, ERR_VIOLATED_CONSTRAINT);
+        assert_rows(t, run == 0 ? "" : "1:1:a");
+    }
+    ddl(f, "ALTER TABLE t DROP CONSTRAINT c");
+    schema = table_def(t)->schema;
+    assert_true(table_insert(t, schema, &block, &members[1], 1, &no_options, &err));
+    assert_false(members[1].failed || members[1].duplicate); /* what failed is not known */
+    assert_rows(t, "1:1:a 1:2:b 2:3:bad");
+    block_fini(&block);
+    table_unref(t);
+}
+
+static void only_one_is_true_for_a_constraint(void **state)
+{
+    static const struct {
+        const char *check;
+        enum err_code code;
+    } cases[] = {
+        { "1", ERR_OK },
+        { "0", ERR_VIOLATED_CONSTRAINT },
+        { "toUInt8(p)", ERR_VIOLATED_CONSTRAINT }, /* 7 */
+        { "toBool(p)", ERR_OK },
+        { "NULL", ERR_UNSUPPORTED_METHOD },
+        { "p", ERR_UNSUPPORTED_METHOD },
+        { "toNullable(p) > 0", ERR_OK },
+        { "nullIf(p, 7) > 0", ERR_VIOLATED_CONSTRAINT },
+        { "now() < toDateTime('2020-01-01 00:00:00')", ERR_VIOLATED_CONSTRAINT },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        char sql[200];
+        snprintf(sql, sizeof sql,
+                 "CREATE OR REPLACE TABLE t (p Int32, k UInt64, s String, CONSTRAINT c CHECK %s) ORDER BY k",
+                 cases[i].check);
+        ddl(f, sql);
+        struct table *t = find_table(f, "t");
+        struct table_member member = insert(t, (struct row[]){ { 7, 1, "a" } }, 1, "");
+        if (member.failed ? member.err.code != cases[i].code : cases[i].code != ERR_OK)
+            fail_msg("%s: %d %s", cases[i].check, (int)member.err.code, member.err.text);
+        table_unref(t);
+    }
 }
 
 static void the_window_forgets_by_count_and_by_age(void **state)
@@ -653,7 +705,7 @@ static void a_failed_sync_is_written_anew_and_never_trusted(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(rows_are_sorted_visible_and_there_after_a_restart),
         T(one_part_for_each_partition_with_numbers_of_one_counter),
@@ -663,6 +715,8 @@ int main(void)
         T(content_is_an_identity_of_its_own),
         T(without_a_window_equal_tokens_are_two_inserts),
         T(members_of_one_insert_are_told_apart),
+        T(a_member_that_violates_a_constraint_fails_alone),
+        T(only_one_is_true_for_a_constraint),
         T(the_window_forgets_by_count_and_by_age),
         T(merges_keep_rows_and_tokens_and_few_parts),
         T(a_replacing_table_keeps_the_last_row_at_insert_and_merge),

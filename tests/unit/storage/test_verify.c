@@ -3,7 +3,7 @@
 #include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
 #include "tests/support/random_block.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 struct found {
     size_t count;
@@ -35,7 +35,8 @@ static void found_fini(struct found *found)
     strbuf_fini(&found->text);
 }
 
-/* Every kind of file: two databases, parts of one and several partitions, merged, replaced, detached, with tokens. */
+/* Every kind of file: two databases, parts of one and several partitions, merged, replaced, detached, with tokens; a
+ * published table whose log has a checkpoint; a backup. */
 static void fill(struct fixture *f)
 {
     static const struct row rows[] = { { 1, 1, "a" }, { 2, 2, "b" }, { 1, 3, "c" } };
@@ -59,25 +60,21 @@ static void fill(struct fixture *f)
     store_clean_step(f->store, f->clock.mono);
     table_unref(t);
     table_unref(u);
+    ddl(f, "CREATE TABLE v (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k SETTINGS publish = 'delta', "
+           "publish_checkpoint_interval = 2, publish_log_retention = 2147483647");
+    struct table *v = find_table(f, "v");
+    for (size_t i = 0; i < 4; i++) {
+        insert(v, rows, 2, "");
+        store_publish_step(f->store, f->clock.mono, true);
+    }
+    table_unref(v);
+    ddl(f, "BACKUP ALL TO File('b')");
 }
 
 static int setup(void **state)
 {
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    fill(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    if (f->store != NULL)
-        fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
+    (void)fixture_setup(state);
+    fill(*state);
     return 0;
 }
 
@@ -90,8 +87,9 @@ static void what_was_written_verifies(void **state)
     if (found.count > 0)
         fail_msg("%s", strbuf_cstr(&found.text));
     assert_int_equal(totals.databases, 2);
-    assert_int_equal(totals.tables, 2);
-    assert_int_equal(totals.parts, 4); /* two of t's partition 1, one of 2, one of u */
+    assert_int_equal(totals.tables, 3);
+    assert_int_equal(totals.parts, 4 + 8); /* two of t's partition 1, one of 2, one of u; those of v */
+    assert_int_equal(totals.backups, 1);
     assert_int_equal(totals.detached, 1);
     assert_int_equal(totals.damaged + totals.leftovers, 0);
     found_fini(&found);
@@ -176,6 +174,121 @@ static void a_tail_of_the_log_that_is_torn_is_told_from_a_bad_record(void **stat
     found_fini(&found);
 }
 
+static const char delta_log[] = "/data/tables/default/v/_delta_log";
+
+static void replace_text(struct fixture *f, const char *dir, const char *name, const char *old, const char *new)
+{
+    char path[PATH_BYTES];
+    struct strbuf bytes = { 0 }, changed = { 0 };
+    struct err err = { 0 };
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_true(fs_read_file(f->fs, path, 1 << 20, &bytes, &err));
+    char *at = strstr(strbuf_cstr(&bytes), old);
+    assert_non_null(at);
+    strbuf_add_bytes(&changed, bytes.data, (size_t)(at - bytes.data));
+    strbuf_add_text(&changed, new);
+    strbuf_add_text(&changed, at + strlen(old));
+    assert_true(fs_write_durably(f->fs, dir, name, strbuf_view(&changed), true, &err));
+    strbuf_fini(&bytes);
+    strbuf_fini(&changed);
+}
+
+static void assert_finds(struct fixture *f, uint64_t damaged, const char *text)
+{
+    struct found found = { 0 };
+    struct verify_totals totals = verify(f, false, &found);
+    if (totals.damaged != damaged || strstr(strbuf_cstr(&found.text), text) == NULL)
+        fail_msg("%llu damaged, wanted %llu with %s: %s", (unsigned long long)totals.damaged,
+                 (unsigned long long)damaged, text, strbuf_cstr(&found.text));
+    found_fini(&found);
+}
+
+static void a_version_that_is_not_ours_or_missing_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    fixture_close(f);
+    replace_text(f, delta_log, "00000000000000000004.json", "\"sluiceCommit\":\"", "\"sluiceCommit\":\"0");
+    assert_finds(f, 1, "somebody else wrote this version");
+    assert_true(fs_unlink(f->fs, "/data/tables/default/v/_delta_log/00000000000000000003.json", &err));
+    assert_finds(f, 1, "the version is missing");
+}
+
+static void a_checkpoint_that_differs_from_its_versions_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct strbuf bytes = { 0 };
+    struct err err = { 0 };
+    fixture_close(f);
+    assert_true(fs_read_file(f->fs, "/data/tables/default/v/_delta_log/00000000000000000002.checkpoint.parquet",
+                             1 << 20, &bytes, &err));
+    assert_true(
+        fs_write_durably(f->fs, delta_log, "00000000000000000004.checkpoint.parquet", strbuf_view(&bytes), true, &err));
+    assert_finds(f, 1, "it does not say what the versions up to it say");
+    assert_true(fs_write_durably(f->fs, delta_log, "_last_checkpoint", STR("{\"version\":3}"), true, &err));
+    assert_finds(f, 2, "names no checkpoint that is there");
+    strbuf_fini(&bytes);
+}
+
+static void a_log_that_begins_with_a_checkpoint_is_read_from_there(void **state)
+{
+    struct fixture *f = *state;
+    struct found found = { 0 };
+    struct err err = { 0 };
+    char path[PATH_BYTES];
+    fixture_close(f);
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%020d.json", delta_log, i);
+        assert_true(fs_unlink(f->fs, path, &err));
+    }
+    assert_int_equal(verify(f, false, &found).damaged, 0);
+    found_fini(&found);
+    snprintf(path, sizeof path, "%s/%020d.checkpoint.parquet", delta_log, 2);
+    fs_sim_flip(f->fs, path, 100, 1);
+    assert_finds(f, 1, "00000000000000000002.checkpoint.parquet");
+}
+
+static void a_log_that_names_other_parts_than_there_are_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    struct table *v = find_table(f, "v");
+    struct part_set *set = table_snapshot(v);
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s", set->parts[0]->path);
+    part_set_unref(set);
+    table_unref(v);
+    fixture_close(f);
+    replace_text(f, delta_log, "00000000000000000003.json", "numRecords\\\":1,", "numRecords\\\":2,");
+    assert_finds(f, 2, "the Delta log tells of another length or number of rows"); /* and the checkpoint after it */
+    assert_true(fs_unlink(f->fs, path, &err));
+    assert_finds(f, 3, strrchr(path, '/') + 1);
+}
+
+static void a_backup_is_checked_against_its_list(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    fixture_close(f);
+    assert_true(fs_unlink(f->fs, "/data/backups/b/tables/default/u/_sluice/table.sql", &err));
+    fs_sim_flip(f->fs, "/data/backups/b/tables/default/t/_sluice/table.sql", 10, 1);
+    assert_finds(f, 2, "b/tables/default/t/_sluice/table.sql: its checksum does not match");
+    fs_sim_flip(f->fs, "/data/backups/b/MANIFEST", 20, 1);
+    assert_finds(f, 1, "the checksum of /data/backups/b/MANIFEST does not match");
+}
+
+static void a_start_removes_a_backup_that_was_not_finished(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    fixture_close(f);
+    assert_true(fs_make_dirs(f->fs, "/data/backups/_tmp_c/tables", &err));
+    assert_finds(f, 0, "leftover /data/backups/_tmp_c: temporary");
+    fixture_open(f);
+    assert_false(fs_exists(f->fs, "/data/backups/_tmp_c"));
+    assert_true(fs_exists(f->fs, "/data/backups/b/MANIFEST"));
+}
+
 /* Bounds of every type are those of its order, for values at its ends too. */
 static void parts_of_every_type_verify(void **state)
 {
@@ -213,6 +326,12 @@ static void parts_of_every_type_verify(void **state)
 
 /* ---- bits ---- */
 
+/* The versions of a Delta log and its hint are plain JSON without a checksum. */
+static bool has_checksum(const char *path)
+{
+    return !str_ends(str_of(path), STR(".json")) && !str_ends(str_of(path), STR("_last_checkpoint"));
+}
+
 struct file {
     char path[PATH_BYTES];
     uint64_t bytes;
@@ -230,7 +349,7 @@ static size_t list_files(struct fixture *f, struct file *files, size_t max)
         must(count < max && path.len < sizeof files->path);
         memcpy(files[count].path, path.data, path.len);
         files[count].path[path.len] = 0;
-        if (str_to_u64(bytes, &files[count].bytes) && files[count].bytes > 0)
+        if (has_checksum(files[count].path) && str_to_u64(bytes, &files[count].bytes) && files[count].bytes > 0)
             count++;
     }
     strbuf_fini(&dump);
@@ -264,7 +383,7 @@ static void no_flipped_bit_goes_unnoticed(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(what_was_written_verifies),
         T(a_running_daemon_keeps_others_out),
@@ -272,6 +391,12 @@ int main(void)
         T(leftovers_are_no_damage),
         T(a_part_of_another_table_or_partition_is_found),
         T(a_tail_of_the_log_that_is_torn_is_told_from_a_bad_record),
+        T(a_version_that_is_not_ours_or_missing_is_found),
+        T(a_checkpoint_that_differs_from_its_versions_is_found),
+        T(a_log_that_begins_with_a_checkpoint_is_read_from_there),
+        T(a_log_that_names_other_parts_than_there_are_is_found),
+        T(a_backup_is_checked_against_its_list),
+        T(a_start_removes_a_backup_that_was_not_finished),
         T(parts_of_every_type_verify),
         T(no_flipped_bit_goes_unnoticed),
     };
