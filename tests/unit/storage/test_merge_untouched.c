@@ -1,33 +1,14 @@
 /* test_merge_untouched.c: row groups that no other source's rows come between pass a merge as they are. */
-#include "sim/fs_sim.h"
 #include "storage/table_impl.h"
 #include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
-#include "tests/unit/storage/store_fixture.h"
+#include "tests/unit/storage/sim_fixture.h"
 
 enum { LARGE = 66000 }; /* rows that are a row group of their own: above half of 131,072 */
 
 static const char create[] =
     "CREATE TABLE t (p Int32, k UInt64, s String, x Nullable(Float64), m Map(String, UInt64) DEFAULT "
     "map(s, k), INDEX i s TYPE bloom_filter) ORDER BY k";
-
-static int setup(void **state)
-{
-    struct fixture *f = NEW(struct fixture);
-    fixture_init(f, fs_sim_new(), "/data", 1);
-    fixture_open(f);
-    *state = f;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct fixture *f = *state;
-    fixture_close(f);
-    fs_sim_free(f->fs);
-    free(f);
-    return 0;
-}
 
 enum { TEXT_BYTES = 17 };
 
@@ -198,7 +179,7 @@ static void damage_does_not_pass(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
     const struct CMUnitTest tests[] = {
         T(large_row_groups_between_the_rows_of_others_pass),
         T(row_groups_that_share_one_key_are_merged),
