@@ -153,6 +153,28 @@ int verb_parts(struct cli *cli)
     return status;
 }
 
+int verb_inserts(struct cli *cli)
+{
+    bool bad = false;
+    const char *limit = cli_take_option(cli, "--limit", &bad);
+    uint64_t most = 20;
+    if (bad || !cli_arguments_ok(cli, 0, 1))
+        return EXIT_USAGE;
+    if (limit != NULL && (!str_to_u64(str_of(limit), &most) || most == 0))
+        return cli_usage("--limit takes a number from 1, not %s", limit);
+    struct strbuf sql = { 0 };
+    strbuf_add_text(&sql, "SELECT event_time, database, table, rows, outcome, code, query_id, exception"
+                          " FROM system.asynchronous_insert_log");
+    if (cli->argc == 1) {
+        strbuf_add_text(&sql, " WHERE ");
+        cli_add_table_condition(cli, &sql, str_of(cli->argv[0]));
+    }
+    strbuf_addf(&sql, " ORDER BY event_time_microseconds DESC LIMIT %llu", (unsigned long long)most);
+    int status = cli_list(cli, "inserts", strbuf_view(&sql), "no inserts since the start", NULL);
+    strbuf_fini(&sql);
+    return status;
+}
+
 double cli_sum_metric(struct str page, const char *name, const char *label)
 {
     double sum = 0;

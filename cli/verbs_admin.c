@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "base/version.h"
 #include "cli/cli.h"
 
 /* ---- drain, reload ---- */
@@ -34,9 +36,36 @@ static int post(struct cli *cli, const char *path, const char *key)
     return ok ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* Until nobody answers on the admin port, which is the last to close. */
+static int wait_for_end(struct cli *cli, uint64_t wait_ns)
+{
+    uint64_t deadline_ns = clock_mono_ns(clock_real()) + wait_ns;
+    struct call call = { .base = cli->admin_url, .path = "/-/healthy", .timeout_s = 2 };
+    const struct timespec pause = { 0, 50 * NS_PER_MS };
+    for (;;) {
+        struct reply reply;
+        cli_call(cli, &call, &reply);
+        bool ended = reply.status == 0;
+        reply_fini(&reply);
+        if (ended)
+            return EXIT_DONE;
+        if (clock_mono_ns(clock_real()) >= deadline_ns)
+            return cli_fail("the daemon still answers; it goes on draining");
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 int verb_drain(struct cli *cli)
 {
-    return post(cli, "/-/drain", "draining");
+    bool bad = false;
+    const char *wait = cli_take_option(cli, "--wait", &bad);
+    uint64_t wait_ns = 0;
+    if (bad)
+        return EXIT_USAGE;
+    if (wait != NULL && !text_parse_duration_ns(str_of(wait), true, &wait_ns))
+        return cli_usage("--wait takes a time, such as 60s, not %s", wait);
+    int status = post(cli, "/-/drain", "draining");
+    return status == EXIT_DONE && wait != NULL ? wait_for_end(cli, wait_ns) : status;
 }
 
 int verb_reload(struct cli *cli)
@@ -142,6 +171,48 @@ int verb_top(struct cli *cli)
     return EXIT_DONE;
 }
 
+/* ---- support bundle ---- */
+
+/* All that helps whoever helps, without a row and without a secret; what the daemon does not tell is null. */
+int verb_support_bundle(struct cli *cli)
+{
+    static const struct {
+        const char *key, *select;
+    } sections[] = {
+        { "settings", "SELECT name, value, origin FROM system.settings WHERE origin != 'default'" },
+        { "tables", "SELECT database, name, create_table_query, total_rows, total_bytes FROM system.tables"
+                    " WHERE create_table_query != ''" },
+        { "parts", "SELECT database, table, partition, count() AS parts, sum(rows) AS rows, sum(bytes_on_disk) AS bytes"
+                   " FROM system.parts WHERE active GROUP BY database, table, partition" },
+        { "part_log", "SELECT event_time, event_type, database, table, part_name, rows, reason FROM system.part_log"
+                      " ORDER BY event_time DESC LIMIT 1000" },
+        { "merges", "SELECT * FROM system.merges" },
+        { "inserts", "SELECT event_time, database, table, format, rows, bytes, outcome, code"
+                     " FROM system.asynchronous_insert_log ORDER BY event_time DESC LIMIT 1000" },
+        { "dead_letters", "SELECT database, table, code, count() AS letters FROM system.dead_letter_queue"
+                          " GROUP BY database, table, code" },
+    };
+    struct reply page;
+    struct call call = { .base = cli->admin_url, .path = "/metrics", .timeout_s = 10 };
+    if (!cli_arguments_ok(cli, 0, 0))
+        return EXIT_USAGE;
+    cli_call(cli, &call, &page);
+    json_t *out =
+        json_pack("{s:s, s:s%}", "version", SLUICE_VERSION, "metrics", strbuf_cstr(&page.body), page.body.len);
+    bool ok = page.status == 200;
+    for (size_t i = 0; i < ARRAY_COUNT(sections); i++) {
+        json_t *answer = cli_rows(cli, str_of(sections[i].select));
+        ok = ok && answer != NULL;
+        json_object_set(out, sections[i].key, answer != NULL ? json_object_get(answer, "data") : json_null());
+        json_decref(answer);
+    }
+    json_dumpf(out, stdout, JSON_INDENT(1) | JSON_PRESERVE_ORDER);
+    putchar('\n');
+    json_decref(out);
+    reply_fini(&page);
+    return ok ? EXIT_DONE : cli_fail("the bundle is not complete");
+}
+
 /* ---- completion ---- */
 
 static const char *const common_options = "--url --admin-url --user --database -o --help --version";
@@ -184,20 +255,21 @@ static bool is_new_word(size_t index, struct str *word)
     return !str_eq(before, *word);
 }
 
-static void print_bash(void)
+/* In bash and zsh: the first verb among given becomes the words that may follow it. */
+static void print_choice(const char *given)
 {
     struct strbuf verbs = { 0 };
     struct str word;
     for (size_t i = 0; i < cli_verbs_count; i++)
         if (is_new_word(i, &word))
             strbuf_addf(&verbs, " " STR_FMT, STR_ARG(word));
-    puts("_sluice() {\n"
-         "    local verb= word\n"
-         "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
-         "        case $word in -*|http*) ;; *) verb=$word; break ;; esac\n"
-         "    done\n"
-         "    case $verb in");
-    printf("    '') word='%s%s' ;;\n", common_options, strbuf_cstr(&verbs));
+    printf("    local verb= word\n"
+           "    for word in \"%s\"; do\n"
+           "        case $word in -*|http*|unix:*) ;; *) verb=$word; break ;; esac\n"
+           "    done\n"
+           "    case $verb in\n"
+           "    '') word='%s%s' ;;\n",
+           given, common_options, strbuf_cstr(&verbs));
     for (size_t i = 0; i < cli_verbs_count; i++) {
         struct strbuf words = { 0 };
         if (!is_new_word(i, &word))
@@ -207,11 +279,29 @@ static void print_bash(void)
         strbuf_fini(&words);
     }
     puts("    *) word='' ;;\n"
-         "    esac\n"
-         "    mapfile -t COMPREPLY < <(compgen -W \"$word\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
+         "    esac");
+    strbuf_fini(&verbs);
+}
+
+static void print_bash(void)
+{
+    puts("_sluice() {");
+    print_choice("${COMP_WORDS[@]:1:COMP_CWORD-1}");
+    puts("    mapfile -t COMPREPLY < <(compgen -W \"$word\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n"
          "}\n"
          "complete -o default -F _sluice sluice");
-    strbuf_fini(&verbs);
+}
+
+/* Read by autoload, where the function runs at once, or by source. */
+static void print_zsh(void)
+{
+    puts("#compdef sluice\n"
+         "_sluice() {");
+    print_choice("${(@)words[2,CURRENT-1]}");
+    puts("    compadd -- ${=word}\n"
+         "    _files\n"
+         "}\n"
+         "if [ \"$funcstack[1]\" = _sluice ]; then _sluice \"$@\"; else compdef _sluice sluice; fi");
 }
 
 static void print_fish(void)
@@ -234,10 +324,10 @@ int verb_completion(struct cli *cli)
     if (!cli_arguments_ok(cli, 1, 1))
         return EXIT_USAGE;
     const char *shell = cli->argv[0];
-    if (strcmp(shell, "zsh") == 0)
-        puts("autoload -U +X bashcompinit && bashcompinit"); /* it reads bash's */
-    if (strcmp(shell, "bash") == 0 || strcmp(shell, "zsh") == 0)
+    if (strcmp(shell, "bash") == 0)
         print_bash();
+    else if (strcmp(shell, "zsh") == 0)
+        print_zsh();
     else if (strcmp(shell, "fish") == 0)
         print_fish();
     else

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "buffer/buffers.h"
@@ -52,7 +53,7 @@ static void answer_ok(struct request *request, enum ack_level level)
     const struct request_verdict *verdict = &request->verdict;
     reply->status = 200;
     reply->preset = presets[level];
-    reply_header(reply, "X-ClickHouse-Query-Id", request->query_id);
+    reply_header(reply, "X-ClickHouse-Query-Id", request_query_id(request));
     insert_headers(request);
     if (level == ACK_STORED) {
         struct reply_summary summary = { .read_rows = verdict->rows,
@@ -190,6 +191,17 @@ static enum request_step insert_park(struct request *request, struct insert *ins
     return REQUEST_PARK;
 }
 
+/* A long id is shortened, and stays another than other long ones that begin alike. */
+static void copy_query_id(struct insert *insert, struct str query_id)
+{
+    enum { KEPT = 46 };
+    if (query_id.len < sizeof(insert->query_id))
+        snprintf(insert->query_id, sizeof(insert->query_id), STR_FMT, STR_ARG(query_id));
+    else
+        snprintf(insert->query_id, sizeof(insert->query_id), "%.*s-%016llx", KEPT, query_id.data,
+                 (unsigned long long)hash64(query_id));
+}
+
 static struct insert *insert_make(struct request *request, struct shape *shape, uint64_t now_ns, int64_t wall_ns)
 {
     size_t bytes = request->data.len;
@@ -202,9 +214,7 @@ static struct insert *insert_make(struct request *request, struct shape *shape, 
         body[bytes] = '\0';
     }
     struct insert *insert = insert_new(shape, body, bytes);
-    if (request->query_id[0] == '\0')
-        rng_uuid4_text(request->gateway->rng, request->query_id);
-    memcpy(insert->query_id, request->query_id, sizeof(request->query_id));
+    copy_query_id(insert, str_of(request_query_id(request)));
     snprintf(insert->peer, sizeof(insert->peer), "%s", request->peer);
     insert->token_given = request->token.len > 0;
     if (insert->token_given) {
@@ -235,7 +245,8 @@ static bool may_write(struct request *request, const struct plan *plan, struct e
                            err);
 }
 
-static bool admission_check(struct request *request, const struct plan *plan, struct err *err)
+/* rows: how many framing saw. */
+static bool admission_check(struct request *request, const struct plan *plan, uint64_t *rows, struct err *err)
 {
     if (!may_write(request, plan, err))
         return false;
@@ -243,12 +254,9 @@ static bool admission_check(struct request *request, const struct plan *plan, st
         request->home->parked_count >= request->home->rules->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
-    const struct format_settings *format = &plan->shape->format_settings;
-    if (format->input_format_allow_errors_num > 0 || format->input_format_allow_errors_ratio > 0)
-        return true; /* a torn row may be one of those that are let pass */
     if (plan->settings.wait)
         return true; /* the flush refuses it alone, and knows the types that the engine's code depends on */
-    return rows_check_framing(plan->shape->format, request->data, err);
+    return shape_check_framing(plan->shape, request->data, rows, err);
 }
 
 /* The parameters are the request's and go with it: what waits has to mean the same without them. */
@@ -306,8 +314,6 @@ void insert_into_null(struct request *request)
                                 .columns_count = shape->columns_count,
                                 .settings = &shape->format_settings,
                                 .body = request->data };
-    if (request->query_id[0] == '\0')
-        rng_uuid4_text(request->gateway->rng, request->query_id);
     if (insert_parse(request, &data, &block, &report, &err)) {
         request->verdict = (struct request_verdict){ .outcome = INSERT_STORED,
                                                      .rows = report.rows,
@@ -337,17 +343,19 @@ static enum request_step admit_select(struct request *request, const struct plan
 enum request_step insert_admit(struct request *request, const struct plan *plan)
 {
     struct err err = { 0 };
+    uint64_t rows = 0;
     if (plan->settings.token.len > 0) /* of the statement's own clause */
         request->token = plan->settings.token;
     if (plan->is_select)
         return admit_select(request, plan);
-    if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &err))
+    if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &rows, &err))
         return answer_error(request, &err);
     if (plan->null_schema != NULL) {
         request->shape = shape_ref(plan->shape);
         return request_to_pool(request, insert_null_work);
     }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
+    insert->rows_framed = rows;
     if (request->body_reserved > 0) { /* from here on the buffers count it */
         gateway_release_body(request->gateway, request->body_reserved);
         request->body_reserved = 0;

@@ -151,7 +151,6 @@ enum request_step insert_select(struct request *request, const struct plan *plan
     if (err.code != ERR_OK)
         return request_fail(request, &err);
     request->statement = join_with(request->arena, plan->with, statement);
-    if (request->query_id[0] == '\0')
-        rng_uuid4_text(request->gateway->rng, request->query_id);
+    (void)request_query_id(request); /* before other threads look for it */
     return request_to_pool(request, insert_select_work);
 }

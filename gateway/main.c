@@ -53,16 +53,40 @@ static bool load_again(void *context, struct config **config, struct strbuf *pro
     return config_load(line->argc - 1, line->argv + 1, environ, config, &arguments, problems);
 }
 
+/* The sockets of systemd begin at descriptor 3. FileDescriptorName= says which each is; without that the first is the
+ * data port, the second the admin port. */
+static void take_sockets(struct runtime_environment *environment)
+{
+    enum { FIRST = 3, MOST = 16 };
+    const char *list = getenv("LISTEN_FDNAMES");
+    struct str names = str_of(list != NULL ? list : ""), name;
+    if (number_of(getenv("LISTEN_PID")) != (uint64_t)getpid())
+        return;
+    int end = FIRST + (int)MIN(number_of(getenv("LISTEN_FDS")), (uint64_t)MOST);
+    for (int fd = FIRST; fd < end; fd++) {
+        name = STR_EMPTY;
+        (void)str_cut(&names, ':', &name);
+        if (str_is(name, "https"))
+            environment->inherited.tls = fd;
+        else if (str_is(name, "admin") || (!str_is(name, "http") && fd == FIRST + 1))
+            environment->inherited.admin = fd;
+        else if (str_is(name, "http") || fd == FIRST)
+            environment->inherited.data = fd;
+        else
+            log_warn("inherited descriptor %d is not used: name=" STR_FMT, fd, STR_ARG(name));
+    }
+}
+
 /* systemd's socket activation and supervision. */
 static struct runtime_environment read_environment(const struct config_arguments *arguments, struct command_line *line)
 {
-    struct runtime_environment environment = { .port_file = arguments->port_file,
+    struct runtime_environment environment = { .config_file = arguments->file,
+                                               .port_file = arguments->port_file,
                                                .notify_socket = getenv("NOTIFY_SOCKET"),
                                                .credentials_dir = getenv("CREDENTIALS_DIRECTORY"),
                                                .load_again = load_again,
                                                .load_context = line };
-    if (number_of(getenv("LISTEN_PID")) == (uint64_t)getpid())
-        environment.inherited_fds = (int)MIN(number_of(getenv("LISTEN_FDS")), UINT64_C(2));
+    take_sockets(&environment);
     uint64_t watchdog_pid = number_of(getenv("WATCHDOG_PID"));
     if (watchdog_pid == 0 || watchdog_pid == (uint64_t)getpid())
         environment.watchdog_us = number_of(getenv("WATCHDOG_USEC"));

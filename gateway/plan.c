@@ -493,17 +493,10 @@ static void remember(struct plans *plans, struct plan *plan, const struct reques
     count_bytes(plans, plan, bytes);
 }
 
-/* A long id is shortened, and stays another than other long ones that begin alike. */
 static void set_query_id(struct request *request, struct str query_id)
 {
-    enum { KEPT = 46 };
-    if (query_id.len == 0 || !reply_value_is_clean(query_id)) /* it goes back in a header */
-        return;
-    if (query_id.len < sizeof(request->query_id))
-        snprintf(request->query_id, sizeof(request->query_id), STR_FMT, STR_ARG(query_id));
-    else
-        snprintf(request->query_id, sizeof(request->query_id), "%.*s-%016llx", KEPT, query_id.data,
-                 (unsigned long long)hash64(query_id));
+    if (query_id.len > 0 && reply_value_is_clean(query_id)) /* it goes back in a header */
+        request->query_id = arena_dup(request->arena, query_id).data;
 }
 
 /* Before the plan: what is refused is answered under the sender's id too. */

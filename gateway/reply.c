@@ -116,6 +116,16 @@ void reply_summary(struct reply *reply, const struct reply_summary *summary, str
                               (unsigned long long)summary->result_bytes, (unsigned long long)summary->elapsed_ns));
 }
 
+void reply_progress(struct reply *reply, const struct reply_summary *summary, struct arena *arena)
+{
+    reply_header(reply, "X-ClickHouse-Progress",
+                 arena_printf(arena,
+                              "{\"read_rows\":\"%llu\",\"read_bytes\":\"%llu\",\"total_rows_to_read\":\"%llu\","
+                              "\"elapsed_ns\":\"%llu\"}",
+                              (unsigned long long)summary->read_rows, (unsigned long long)summary->read_bytes,
+                              (unsigned long long)summary->total_rows, (unsigned long long)summary->elapsed_ns));
+}
+
 /* "gzip;q=0" drops a coding; any other weight takes it: the engine goes by its own order. */
 static bool offers(struct str accept, struct str name)
 {

@@ -57,6 +57,8 @@ struct reply_summary {
 };
 /* X-ClickHouse-Summary: an object of strings. summary NULL: all zero. */
 void reply_summary(struct reply *reply, const struct reply_summary *summary, struct arena *arena);
+/* X-ClickHouse-Progress: what was read, once, since an answer begins when it is whole. */
+void reply_progress(struct reply *reply, const struct reply_summary *summary, struct arena *arena);
 
 /* The coding for the answer by Accept-Encoding, in the engine's order of preference; empty: none that we have. */
 struct str reply_pick_encoding(struct str accept_encoding);

@@ -566,15 +566,25 @@ bool request_set_format(struct request *request, struct str name, struct err *er
     return true;
 }
 
+const char *request_query_id(struct request *request)
+{
+    if (request->query_id == NULL) {
+        char *made = arena_alloc(request->arena, UUID_TEXT_BYTES);
+        rng_uuid4_text(request->gateway->rng, made);
+        request->query_id = made;
+    }
+    return request->query_id;
+}
+
 void request_statement_headers(struct request *request)
 {
     struct gateway *gateway = request->gateway;
     struct reply *reply = &request->reply;
     if (request->authenticated) {
-        if (request->query_id[0] == '\0')
-            rng_uuid4_text(gateway->rng, request->query_id);
-        reply_header(reply, "X-ClickHouse-Query-Id", request->query_id);
-        reply_header(reply, "X-ClickHouse-Timezone", "UTC");
+        struct str zone = request->plan == NULL ? STR_EMPTY : request->plan->settings.format.session_timezone;
+        reply_header(reply, "X-ClickHouse-Query-Id", request_query_id(request));
+        reply_header(reply, "X-ClickHouse-Timezone",
+                     zone.len == 0 || !reply_value_is_clean(zone) ? "UTC" : arena_dup(request->arena, zone).data);
     }
     reply_header(reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);

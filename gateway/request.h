@@ -30,6 +30,7 @@
 #include "gateway/gate.h"
 #include "gateway/gateway.h"
 #include "gateway/reply.h"
+#include "storage/sql.h"
 
 struct codec;
 struct output_format;
@@ -102,7 +103,7 @@ struct request {
     bool authenticated, refused; /* refused: reply holds an error, the body is only swallowed */
     struct plan *plan;           /* what URL and headers mean; a reference */
     struct session *session;     /* entered; NULL without session_id */
-    char query_id[64];           /* the sender's, shortened where it is longer */
+    const char *query_id;        /* the sender's; NULL until request_query_id() where he gave none */
     struct str token;            /* explicit token; empty without */
     struct str data;             /* of an insert: in body, or in the arena */
 
@@ -117,6 +118,7 @@ struct request {
     enum request_step (*resumed)(struct request *request); /* PHASE_HEAD: what to do next, as at its begin */
     struct pool *pool;
     struct list job; /* in the pool */
+    struct sql_counters progress;
     bool (*work)(struct request *request);
     struct request_verdict verdict;
     char batch_id[UUID_TEXT_BYTES];
@@ -176,6 +178,9 @@ enum request_step request_fail_text(struct request *request, int status, const c
 /* Parks the request and runs work on the pool. True: it has built the reply; false: it has handed the request over to
  * somebody who decides it. Until then the home leaves the request alone; should the client leave or the daemon stop,
  * request->cancel asks work to end early. */
+/* The sender's, else one of our own. In the arena. */
+const char *request_query_id(struct request *request);
+const char *request_query_id(struct request *request); /* the sender's, else one of our own */
 enum request_step request_to_pool(struct request *request, bool (*work)(struct request *request));
 /* The headers that a preset stands for. Returns how many. */
 size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,

@@ -35,6 +35,7 @@
 #include "gateway/pool.h"
 #include "gateway/rules.h"
 #include "gateway/running.h"
+#include "gateway/sandbox.h"
 #include "gateway/server_mhd.h"
 #include "gateway/sessions.h"
 #include "gateway/sink_store.h"
@@ -56,6 +57,7 @@ enum {
     SESSIONS_MAX = 10000, /* that are idle */
     SESSIONS_BYTES_MAX = 64 << 20,
     ANSWER_GRACE_S = 3,    /* for answers, once everything is flushed */
+    STOP_GRACE_S = 30,     /* after the deadline, until the service manager may kill: TimeoutStopSec of the unit */
     HURRY_S = 2,           /* what a second SIGTERM leaves */
     LAST_TRY_PERCENT = 20, /* of the deadline: from there on a failed flush is final */
     CHECK_MS = 5
@@ -289,32 +291,45 @@ static uint64_t stuck_since(struct gateway *gateway)
     return oldest_ns;
 }
 
+static char *below(struct str dir, const char *name)
+{
+    struct strbuf path = { 0 };
+    strbuf_add(&path, dir);
+    strbuf_add_text(&path, name);
+    return strbuf_take(&path);
+}
+
 /* --- start -------------------------------------------------------------------------------------------------------- */
+
+/* The socket that systemd handed over, or one of our own. */
+static bool open_socket(struct str address, int inherited, int *fd, uint16_t *port, struct err *err)
+{
+    int fds[NET_SOCKETS_MAX];
+    if (inherited != 0) {
+        *fd = inherited;
+        return net_adopt(inherited, port, err);
+    }
+    if (!net_listen(address, 1, fds, port, err))
+        return false;
+    *fd = fds[0];
+    return true;
+}
 
 static bool open_sockets(struct runtime *runtime, struct err *err)
 {
     const struct config *config = runtime->config;
-    int inherited = runtime->environment->inherited_fds;
-    size_t threads = MIN(polling_threads(config), (size_t)NET_SOCKETS_MAX);
-    if (inherited >= 1) {
-        if (!net_adopt(3, &runtime->data_port, err))
-            return false;
-        runtime->data_fds[0] = 3;
+    const struct runtime_environment *environment = runtime->environment;
+    bool ok;
+    if (environment->inherited.data != 0) {
         runtime->data_fds_count = 1; /* one socket: one polling thread */
+        runtime->data_fds[0] = environment->inherited.data;
+        ok = net_adopt(environment->inherited.data, &runtime->data_port, err);
     } else {
-        if (!net_listen(config->listen, threads, runtime->data_fds, &runtime->data_port, err))
-            return false;
-        runtime->data_fds_count = threads;
+        runtime->data_fds_count = MIN(polling_threads(config), (size_t)NET_SOCKETS_MAX);
+        ok = net_listen(config->listen, runtime->data_fds_count, runtime->data_fds, &runtime->data_port, err);
     }
-    if (inherited >= 2) {
-        runtime->admin_fd = 4;
-        return net_adopt(4, &runtime->admin_port, err);
-    }
-    int fds[NET_SOCKETS_MAX];
-    if (!net_listen(config->admin_listen, 1, fds, &runtime->admin_port, err))
-        return false;
-    runtime->admin_fd = fds[0];
-    return true;
+    return ok && open_socket(config->admin_listen, environment->inherited.admin, &runtime->admin_fd,
+                             &runtime->admin_port, err);
 }
 
 /* A listener of the data port: one thread. */
@@ -332,15 +347,17 @@ static bool start_server(struct runtime *runtime, struct server_options *options
 static bool start_tls(struct runtime *runtime, struct err *err)
 {
     const struct config *config = runtime->config;
-    int fds[NET_SOCKETS_MAX];
+    int inherited = runtime->environment->inherited.tls, fd;
     if (config->tls_listen.len == 0)
         return true;
     if (!check_tls(config, runtime->environment->credentials_dir, err) ||
-        !net_listen(config->tls_listen, 1, fds, &runtime->tls_port, err))
+        !open_socket(config->tls_listen, inherited, &fd, &runtime->tls_port, err))
         return false;
-    struct server_options options = {
-        .listen_fd = fds[0], .tls = true, .connections_max = runtime->gateway.connections_max / 2, .name = "tls"
-    };
+    struct server_options options = { .listen_fd = fd,
+                                      .keep_fd = inherited != 0,
+                                      .tls = true,
+                                      .connections_max = runtime->gateway.connections_max / 2,
+                                      .name = "tls" };
     return start_server(runtime, &options, err);
 }
 
@@ -365,7 +382,7 @@ static bool start_admin(struct runtime *runtime, struct err *err)
 {
     struct server_options options = { .gateway = &runtime->gateway,
                                       .listen_fd = runtime->admin_fd,
-                                      .keep_fd = runtime->environment->inherited_fds >= 2,
+                                      .keep_fd = runtime->environment->inherited.admin != 0,
                                       .admin = true,
                                       .connections_max = ADMIN_CONNECTIONS,
                                       .name = "admin" };
@@ -377,13 +394,72 @@ static bool start_servers(struct runtime *runtime, struct err *err)
     size_t count = runtime->data_fds_count;
     for (size_t i = 0; i < count; i++) {
         struct server_options options = { .listen_fd = runtime->data_fds[i],
-                                          .keep_fd = runtime->environment->inherited_fds >= 1,
+                                          .keep_fd = runtime->environment->inherited.data != 0,
                                           .connections_max = runtime->gateway.connections_max / count,
                                           .name = "data" };
         if (!start_server(runtime, &options, err))
             return false;
     }
     return true;
+}
+
+/* The directory that the file is in, as another of the same name may come to be in it. */
+static void allow_beside(struct sandbox *sandbox, struct str path, void (*allow)(struct sandbox *, const char *))
+{
+    struct strbuf dir = { 0 };
+    size_t len = path.len;
+    while (len > 0 && path.data[len - 1] != '/')
+        len--;
+    if (len == 0)
+        strbuf_add_text(&dir, "./");
+    strbuf_add(&dir, str_sub(path, 0, len));
+    if (path.len > 0)
+        allow(sandbox, strbuf_cstr(&dir));
+    strbuf_fini(&dir);
+}
+
+/* What lies below the data directory may be a link to another disk. */
+static void allow_data(struct sandbox *sandbox, struct str data_dir)
+{
+    static const char *const places[] = { "", "/tables", "/spool", "/dlq", "/damaged", "/backups" };
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+        char *path = below(data_dir, places[i]);
+        sandbox_write(sandbox, path);
+        free(path);
+    }
+}
+
+/* Before there is a thread, since it holds for this one and for those that it starts. */
+static bool enter_sandbox(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    const struct runtime_environment *environment = runtime->environment;
+    const struct str read[] = { str_of(environment->config_file), config->tls_cert, config->tls_key,
+                                config->tls_client_ca };
+    static const char *const kernel[] = { "/proc/self", "/proc/stat", "/dev/urandom" };
+    int level = 0;
+    if (!config->sandbox)
+        return true;
+    if (!fs_make_dirs(runtime->gateway.fs, runtime->data_dir, err))
+        return false;
+    struct sandbox *sandbox = sandbox_new();
+    allow_data(sandbox, config->data_dir);
+    allow_beside(sandbox, config->unix_listen, sandbox_write);
+    if (environment->port_file != NULL)
+        allow_beside(sandbox, str_of(environment->port_file), sandbox_write);
+    for (size_t i = 0; i < ARRAY_COUNT(read); i++)
+        allow_beside(sandbox, read[i], sandbox_read);
+    for (size_t i = 0; i < config->secrets.count; i++)
+        allow_beside(sandbox, config->secrets.items[i], sandbox_read);
+    if (environment->credentials_dir != NULL)
+        sandbox_read(sandbox, environment->credentials_dir);
+    for (size_t i = 0; i < ARRAY_COUNT(kernel); i++)
+        sandbox_read(sandbox, kernel[i]);
+    bool ok = sandbox_enter(sandbox, &level, err);
+    sandbox_free(sandbox);
+    if (ok)
+        log_info("sandbox: landlock=%d%s", level, level == 0 ? " (not in this kernel, or not allowed)" : "");
+    return ok;
 }
 
 static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, struct err *err)
@@ -457,7 +533,7 @@ static bool open_letters(struct runtime *runtime, struct err *err)
     if (!dlq_lmdb_open(&options, &gateway->dlq, err))
         return false;
     dlq_get_stats(gateway->dlq, &stats);
-    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters);
+    ledger_move(gateway->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, stats.letters, stats.rows, STR_EMPTY);
     return true;
 }
 
@@ -540,7 +616,8 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     struct gateway *gateway = &runtime->gateway;
     set_limits(runtime);
     time_zones_load(runtime->gateway.fs);
-    if (!server_library_check(err) || !open_sockets(runtime, err) || !start_admin(runtime, err))
+    if (!server_library_check(err) || !open_sockets(runtime, err) || !enter_sandbox(runtime, err) ||
+        !start_admin(runtime, err))
         return false;
     set_stage(runtime, STAGE_RECOVERING);
     uint64_t from_ns = clock_mono_ns(gateway->clock);
@@ -617,7 +694,12 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
 static void reload_on_signal(struct runtime *runtime)
 {
     struct strbuf problems = { 0 };
+    char state[64];
+    snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%llu\n",
+             (unsigned long long)(clock_mono_ns(runtime->gateway.clock) / NS_PER_US));
+    net_notify(runtime->environment->notify_socket, state);
     (void)reload(&runtime->gateway, &problems); /* it has said so itself */
+    net_notify(runtime->environment->notify_socket, "READY=1\n");
     strbuf_fini(&problems);
 }
 
@@ -759,6 +841,17 @@ static uint64_t shutdown_deadline(struct gateway *gateway)
     return span_ns;
 }
 
+/* A deadline that was raised is the service manager's too. */
+static void notify_stopping(struct runtime *runtime, uint64_t span_ns)
+{
+    char state[160];
+    struct buffers_stats stats;
+    buffers_get_stats(runtime->gateway.buffers, &stats);
+    snprintf(state, sizeof(state), "STOPPING=1\nSTATUS=flushing %llu inserts\nEXTEND_TIMEOUT_USEC=%llu\n",
+             (unsigned long long)stats.inserts, (unsigned long long)((span_ns + STOP_GRACE_S * NS_PER_S) / NS_PER_US));
+    net_notify(runtime->environment->notify_socket, state);
+}
+
 static enum runtime_exit drain(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
@@ -766,7 +859,7 @@ static enum runtime_exit drain(struct runtime *runtime)
     uint64_t deadline_ns = from_ns + span_ns;
     atomic_store(&runtime->auto_replay.stopping, true);
     set_stage(runtime, STAGE_DRAINING);
-    net_notify(runtime->environment->notify_socket, "STOPPING=1\n");
+    notify_stopping(runtime, span_ns);
     for (size_t i = 0; i < runtime->servers_count; i++)
         server_quiesce(runtime->servers[i]);
     bool flushed = flush_until(runtime, &deadline_ns, span_ns);
@@ -866,14 +959,6 @@ static void stop(struct runtime *runtime)
     free(runtime->data_dir);
     free(runtime->dlq_dir);
     free(runtime->damaged_dir);
-}
-
-static char *below(struct str dir, const char *name)
-{
-    struct strbuf path = { 0 };
-    strbuf_add(&path, dir);
-    strbuf_add_text(&path, name);
-    return strbuf_take(&path);
 }
 
 enum runtime_exit runtime_run(struct config *config, const struct runtime_environment *environment)

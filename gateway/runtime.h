@@ -21,11 +21,14 @@ enum runtime_exit {
 };
 
 struct runtime_environment {
+    const char *config_file;        /* which need not be there */
     const char *port_file;          /* NULL: none */
     const char *notify_socket;      /* systemd's; NULL: none */
     unsigned long long watchdog_us; /* 0: none */
     const char *credentials_dir;    /* systemd's; NULL: none */
-    int inherited_fds;              /* listening sockets from descriptor 3 on: data, then admin */
+    struct {                        /* listening sockets that systemd handed over; 0: none */
+        int data, tls, admin;
+    } inherited;
     /* Loads the configuration again, as config_load does. */
     bool (*load_again)(void *context, struct config **config, struct strbuf *problems);
     void *load_context;

@@ -57,6 +57,8 @@ static const struct own_setting own_settings[] = {
     { "min_insert_block_size_rows", KIND_UINT, AT(storing.join_rows) },
     { "min_insert_block_size_bytes", KIND_UINT, AT(storing.join_bytes) },
     { "max_result_rows", KIND_UINT, AT(max_result_rows) },
+    { "limit", KIND_UINT, AT(limit) },
+    { "offset", KIND_UINT, AT(offset) },
     { "max_result_bytes", KIND_UINT, AT(max_result_bytes) },
     { "max_execution_time", KIND_SECONDS, AT(max_execution_ns) },
     { "max_partitions_per_insert_block", KIND_UINT, AT(storing.partitions_max) },
@@ -68,6 +70,7 @@ static const struct own_setting own_settings[] = {
     { "http_native_compression_disable_checksumming_on_decompress", KIND_BOOL, AT(skip_checksums) },
     { "http_write_exception_in_output_format", KIND_BOOL, AT(exception_in_output) },
     { "add_http_cors_header", KIND_BOOL, AT(cors) },
+    { "send_progress_in_http_headers", KIND_BOOL, AT(progress_headers) },
 };
 
 const char *settings_request_name(size_t index)

@@ -220,6 +220,8 @@ static bool answer_with(struct request *request, const struct block *block, cons
     reply_header(reply, "Content-Type", request->answer_format->content_type);
     reply_header(reply, "X-ClickHouse-Format", request->answer_format_name);
     request_statement_headers(request);
+    if (request->plan->settings.progress_headers)
+        reply_progress(reply, &summary, request->arena);
     reply_summary(reply, &summary, request->arena);
     request_encode_body(request);
     return true;
@@ -235,31 +237,50 @@ bool statement_answer_block(struct request *request, const struct block *block, 
 }
 
 /* Settings of the statement's own clause rule how its answer is printed. */
-static bool clause_settings(struct request *request, const struct sql_result *result, struct format_settings *format,
-                            struct err *err)
+static bool clause_settings(const struct request *request, const struct sql_result *result,
+                            struct settings_request *settings, struct err *err)
 {
-    struct settings_request scratch = request->plan->settings;
+    *settings = request->plan->settings;
     for (size_t i = 0; i < result->settings_count; i++) {
         const struct insert_setting *set = &result->settings[i];
-        if (!settings_request_may_set(&scratch, set->name, set->value, err) ||
-            !settings_request_apply(&scratch, set->name, set->value, err))
+        if (!settings_request_may_set(settings, set->name, set->value, err) ||
+            !settings_request_apply(settings, set->name, set->value, err))
             return false;
     }
-    *format = scratch.format;
     return true;
 }
 
-static bool answer_result(struct request *request, const struct sql_result *result, struct err *err)
+/* The settings limit and offset, which stand over what the statement says. */
+static void cut_rows(struct block *block, uint64_t offset, uint64_t limit)
 {
-    struct format_settings settings;
+    struct block cut;
+    size_t from = (size_t)MIN(offset, block->rows);
+    size_t count = limit == 0 ? block->rows - from : (size_t)MIN(limit, block->rows - from);
+    if (count == block->rows)
+        return;
+    block_init(&cut, block->columns_count);
+    for (size_t i = 0; i < block->columns_count; i++) {
+        column_init(&cut.columns[i], block->columns[i].type);
+        cut.names[i] = block->names[i];
+    }
+    block_append(&cut, block, from, count);
+    block_fini(block);
+    *block = cut;
+}
+
+static bool answer_result(struct request *request, struct sql_result *result, struct err *err)
+{
+    struct settings_request settings;
     struct output_info info = { .rows_read = result->rows_read,
                                 .bytes_read = result->bytes_read,
                                 .elapsed_ns = elapsed_ns(request),
                                 .rows_before_limit = result->rows_before_limit,
                                 .totals = result->has_totals ? &result->totals : NULL,
                                 .client_protocol_version = request->plan->settings.client_protocol_version };
-    return clause_settings(request, result, &settings, err) && request_set_format(request, result->format, err) &&
-           answer_with(request, &result->block, &info, &settings, err);
+    if (!clause_settings(request, result, &settings, err) || !request_set_format(request, result->format, err))
+        return false;
+    cut_rows(&result->block, settings.offset, settings.limit);
+    return answer_with(request, &result->block, &info, &settings.format, err);
 }
 
 static uint64_t lower_of(uint64_t a, uint64_t b) /* 0: no limit */
@@ -341,6 +362,7 @@ bool statement_select(struct request *request, struct str statement, const struc
                     .rows = plan->settings.max_result_rows,
                     .result_bytes = lower_of(config->sql_result_max, plan->settings.max_result_bytes),
                     .memory_bytes = config->sql_memory_max },
+        .progress = &request->progress,
         .cancel = &request->cancel,
         .setting = setting_in_force,
         .may_read = may_read,
@@ -603,8 +625,7 @@ enum request_step statement_end(struct request *request)
         err_set(&err, ERR_SYNTAX_ERROR, "Empty query");
         return request_fail(request, &err);
     }
-    if (request->query_id[0] == '\0')
-        rng_uuid4_text(request->gateway->rng, request->query_id);
+    (void)request_query_id(request); /* before other threads look for it */
     expect_format(request);
     return request_to_pool(request, statement_work);
 }

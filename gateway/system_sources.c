@@ -11,6 +11,7 @@
 #include "config/engine_settings.h"
 #include "dlq/dlq.h"
 #include "format/block.h"
+#include "format/text_net.h"
 #include "gateway/auth.h"
 #include "gateway/gateway.h"
 #include "gateway/insert_log.h"
@@ -20,6 +21,7 @@
 #include "gateway/running.h"
 #include "gateway/settings_request.h"
 #include "storage/sql.h"
+#include "storage/sql_system.h"
 
 /* Pushes the columns of one row, one after the other. */
 struct row {
@@ -447,31 +449,75 @@ static bool fill_grants(void *context, struct block *block, struct err *err)
 /* --- processes ---------------------------------------------------------------------------------------------------- */
 
 static const char processes_columns[] =
-    "is_initial_query UInt8, user String, query_id String, address String, elapsed Float64, query String";
+    "is_initial_query UInt8, user String, query_id String, address IPv6, port UInt16, initial_user String, "
+    "initial_query_id String, initial_address IPv6, initial_port UInt16, interface UInt8, os_user String, "
+    "client_hostname String, client_name String, client_agent LowCardinality(String), client_revision UInt64, "
+    "client_version_major UInt64, client_version_minor UInt64, client_version_patch UInt64, http_method UInt8, "
+    "http_user_agent String, http_referer String, forwarded_for String, quota_key String, distributed_depth UInt64, "
+    "elapsed Float64, is_cancelled UInt8, is_all_data_sent UInt8, read_rows UInt64, read_bytes UInt64, "
+    "total_rows_approx UInt64, written_rows UInt64, written_bytes UInt64, memory_usage Int64, "
+    "peak_memory_usage Int64, query String, normalized_query_hash UInt64, query_kind String, "
+    "thread_ids Array(UInt64), peak_threads_usage UInt64, ProfileEvents Map(LowCardinality(String), UInt64), "
+    "Settings Map(LowCardinality(String), LowCardinality(String)), current_database String, is_internal UInt8";
+
+/* As the engine numbers them. */
+enum { INTERFACE_HTTP = 2, HTTP_METHOD_GET = 1, HTTP_METHOD_POST = 2 };
 
 struct process_rows {
-    struct block *block;
+    struct sql_system_row row;
     uint64_t now_ns;
 };
 
+/* "127.0.0.1:5001", "[::1]:5001", or of a unix socket "unix", which has no address. */
+static void put_peer(struct sql_system_row *row, struct str peer)
+{
+    uint8_t address[16] = { 0 };
+    uint64_t port = 0;
+    ptrdiff_t colon = -1;
+    for (size_t i = 0; i < peer.len; i++)
+        colon = peer.data[i] == ':' ? (ptrdiff_t)i : colon;
+    if (colon > 0 && str_to_u64(str_from(peer, (size_t)colon + 1), &port)) {
+        struct str host = str_sub(peer, 0, (size_t)colon);
+        if (host.len > 2 && host.data[0] == '[')
+            host = str_sub(host, 1, host.len - 2);
+        const char *at = host.data;
+        (void)net_read_ipv6(&at, host.data + host.len, address); /* else it stays :: */
+    }
+    static const char *const addresses[] = { "address", "initial_address" }, *const ports[] = { "port",
+                                                                                                "initial_port" };
+    for (size_t i = 0; i < ARRAY_COUNT(addresses); i++) {
+        sql_system_fixed(row, addresses[i], address);
+        sql_system_number(row, ports[i], port);
+    }
+}
+
 static void each_process(void *context, const struct request *request)
 {
-    const struct process_rows *rows = context;
-    struct row row = row_start(rows->block);
+    struct process_rows *rows = context;
+    struct sql_system_row *row = &rows->row;
     double elapsed_s = rows->now_ns < request->begun_ns ? 0 : (double)(rows->now_ns - request->begun_ns) / 1e9;
-    put_u8(&row, 1);
-    put_str(&row, request->plan->user->name);
-    put_text(&row, request->query_id);
-    put_text(&row, request->peer);
-    column_push_fixed(next(&row), &elapsed_s);
-    put_str(&row, request->statement);
-    row_end(&row);
+    static const char *const users[] = { "user", "initial_user" }, *const ids[] = { "query_id", "initial_query_id" };
+    for (size_t i = 0; i < ARRAY_COUNT(users); i++) {
+        sql_system_text(row, users[i], request->plan->user->name);
+        sql_system_text(row, ids[i], str_of(request->query_id));
+    }
+    put_peer(row, str_of(request->peer));
+    sql_system_number(row, "is_initial_query", 1);
+    sql_system_number(row, "interface", INTERFACE_HTTP);
+    sql_system_number(row, "http_method", request->get_or_head ? HTTP_METHOD_GET : HTTP_METHOD_POST);
+    sql_system_real(row, "elapsed", elapsed_s);
+    sql_system_number(row, "is_cancelled", atomic_load_explicit(&request->cancel, memory_order_relaxed));
+    sql_system_number(row, "read_rows", atomic_load_explicit(&request->progress.rows, memory_order_relaxed));
+    sql_system_number(row, "read_bytes", atomic_load_explicit(&request->progress.bytes, memory_order_relaxed));
+    sql_system_text(row, "query", request->statement);
+    sql_system_text(row, "current_database", request->plan->database);
+    sql_system_end(row);
 }
 
 static bool fill_processes(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
-    struct process_rows rows = { block, clock_mono_ns(gateway->clock) };
+    struct process_rows rows = { { .block = block }, clock_mono_ns(gateway->clock) };
     (void)err;
     running_each(gateway->running, each_process, &rows);
     return true;

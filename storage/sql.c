@@ -421,6 +421,8 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
         result->settings = statement.settings;
         result->settings_count = statement.settings_count;
         ok = set_zone(&run, err) && dispatch(&run, &statement, err);
+        if (statement.kind == SQL_SELECT && run.sources_count == 0) /* of system.one, so to say */
+            result->rows_read = result->bytes_read = 1;
     }
     sql_calls_fini(&run);
     sql_sources_fini(&run);

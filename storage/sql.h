@@ -28,6 +28,10 @@ struct sql_source {
     void *context;
 };
 
+/* What a running statement has read so far; any thread may look. */
+struct sql_counters {
+    _Atomic uint64_t rows, bytes;
+};
 struct sql_limits {
     uint64_t time_ns, rows, result_bytes, memory_bytes; /* 0 = none */
 };
@@ -43,7 +47,8 @@ struct sql_session {
     size_t params_count;
     const struct format_settings *settings;
     struct sql_limits limits;
-    const atomic_bool *cancel; /* may be NULL; set by another thread: the statement ends with QUERY_WAS_CANCELLED */
+    struct sql_counters *progress; /* may be NULL */
+    const atomic_bool *cancel;     /* may be NULL; set by another thread: the statement ends with QUERY_WAS_CANCELLED */
     /* getSetting(): the value in force and the setting's type, as in system.settings. False: unknown. */
     bool (*setting)(void *context, struct str name, struct str *value, struct str *type);
     /* May the statement read the table, also one of system? NULL: any. Errors: ACCESS_DENIED. */

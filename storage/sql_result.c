@@ -163,8 +163,22 @@ void sql_run_give(struct sql_run *run, size_t bytes)
     run->memory_bytes -= MIN(bytes, run->memory_bytes);
 }
 
+static void publish_progress(const struct sql_run *run)
+{
+    uint64_t rows = run->result->rows_read, bytes = run->result->bytes_read;
+    for (size_t i = 0; i < run->sources_count; i++) {
+        rows += run->sources[i]->counts.rows_read;
+        bytes += run->sources[i]->counts.bytes_read;
+    }
+    atomic_store_explicit(&run->session->progress->rows, rows, memory_order_relaxed);
+    atomic_store_explicit(&run->session->progress->bytes, bytes, memory_order_relaxed);
+}
+
 static int watch(void *context)
 {
+    const struct sql_run *run = context;
+    if (run->session->progress != NULL)
+        publish_progress(run);
     return sql_run_check(context) ? 0 : 1;
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- filling columns by name ---- */
 
-static struct column *cell(struct sql_system_row *row, const char *name)
+struct column *sql_system_cell(struct sql_system_row *row, const char *name)
 {
     size_t i = 0;
     while (i < row->block->columns_count && !str_is(row->block->names[i], name))
@@ -22,13 +22,23 @@ static struct column *cell(struct sql_system_row *row, const char *name)
 
 void sql_system_text(struct sql_system_row *row, const char *name, struct str text)
 {
-    column_push_str(cell(row, name), text);
+    column_push_str(sql_system_cell(row, name), text);
 }
 
 void sql_system_number(struct sql_system_row *row, const char *name, uint64_t number)
 {
-    struct column *column = cell(row, name);
+    struct column *column = sql_system_cell(row, name);
     column_push_fixed(column, &number); /* little-endian: the low bytes come first */
+}
+
+void sql_system_real(struct sql_system_row *row, const char *name, double number)
+{
+    column_push_fixed(sql_system_cell(row, name), &number);
+}
+
+void sql_system_fixed(struct sql_system_row *row, const char *name, const void *cell)
+{
+    column_push_fixed(sql_system_cell(row, name), cell);
 }
 
 /* What was not set gets its default. */
@@ -112,7 +122,7 @@ static void set_uuid(struct sql_system_row *row, const char *name, const char *t
         bytes[digits / 2] = (uint8_t)((unsigned)bytes[digits / 2] << 4 | (digit & 15));
         digits++;
     }
-    column_push_fixed(cell(row, name), bytes);
+    column_push_fixed(sql_system_cell(row, name), bytes);
 }
 
 static void add_table(struct sql_system_row *row, struct table *table)
@@ -302,7 +312,8 @@ static bool fill_parts(void *context, struct block *block, struct err *err)
 static void add_merge(struct sql_system_row *row, const struct table_def *def, const struct table_merge_info *merge)
 {
     const struct partition_key *partition = &merge->sources[0]->partition;
-    struct column *names = cell(row, "source_part_names"), *paths = cell(row, "source_part_paths");
+    struct column *names = sql_system_cell(row, "source_part_names"),
+                  *paths = sql_system_cell(row, "source_part_paths");
     struct strbuf text = { 0 };
     char file[PART_NAME_BYTES];
     uint64_t bytes = 0, groups = 0, rows = 0;
@@ -322,8 +333,8 @@ static void add_merge(struct sql_system_row *row, const struct table_def *def, c
     double progress = rows == 0 ? 0 : (double)merge->progress.rows_written / (double)rows;
     sql_system_text(row, "database", def->database);
     sql_system_text(row, "table", def->name);
-    column_push_fixed(cell(row, "elapsed"), &elapsed);
-    column_push_fixed(cell(row, "progress"), &progress);
+    column_push_fixed(sql_system_cell(row, "elapsed"), &elapsed);
+    column_push_fixed(sql_system_cell(row, "progress"), &progress);
     sql_system_number(row, "num_parts", merge->sources_count);
     strbuf_clear(&text);
     part_engine_name(partition->id, &merge->name, &text);

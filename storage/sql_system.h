@@ -1,5 +1,5 @@
-/* sql_system.h: filling the tables of system, a row at a time and by name of column. Inside storage/sql_system*.c only.
- */
+/* sql_system.h: filling the tables of system, a row at a time and by name of column: in storage/sql_system*.c, and in
+ * gateway/ the tables of which it knows the rows. */
 #ifndef SLUICE_STORAGE_SQL_SYSTEM_H
 #define SLUICE_STORAGE_SQL_SYSTEM_H
 #include <stdbool.h>
@@ -18,6 +18,10 @@ struct sql_system_row {
 /* The column is one of the table's in sql_system.inc; number: of any integer type, Bool or time. */
 void sql_system_text(struct sql_system_row *row, const char *column, struct str text);
 void sql_system_number(struct sql_system_row *row, const char *column, uint64_t number);
+void sql_system_real(struct sql_system_row *row, const char *column, double number); /* of Float64 */
+void sql_system_fixed(struct sql_system_row *row, const char *column, const void *cell);
+/* The column itself, for what the others cannot put. */
+struct column *sql_system_cell(struct sql_system_row *row, const char *column);
 /* What was not set gets its default. */
 void sql_system_end(struct sql_system_row *row);
 

@@ -249,7 +249,6 @@ static int method_filter(sqlite3_vtab_cursor *base, int number, const char *plan
         cursor->number = source->number_first;
         cursor->numbers_left = source->number_count;
         cursor->done = cursor->numbers_left == 0;
-        source->run->result->rows_read += source->number_count;
         break;
     }
     return sql_run_check(source->run) ? SQLITE_OK : SQLITE_ERROR;
@@ -260,6 +259,8 @@ static int method_next(sqlite3_vtab_cursor *base)
     struct cursor *cursor = (struct cursor *)base;
     cursor->ordinal++;
     if (cursor->source->kind == SQL_SOURCE_NUMBERS) {
+        cursor->source->counts.rows_read++;
+        cursor->source->counts.bytes_read += sizeof(cursor->number);
         cursor->number++;
         cursor->done = --cursor->numbers_left == 0;
         return SQLITE_OK;

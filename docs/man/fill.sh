@@ -1,10 +1,11 @@
 #!/bin/sh
-# fill.sh TEMPLATE PROGRAM OUT: a manual page from its template and what PROGRAM --help says. A line @SECTION Title@
-# becomes the entries under "Title:", @EXAMPLES Title@ the lines there as they are, @LINE Word@ the sentence that begins
-# with Word, @VERSION@ the version. A title or word that --help does not have is an error.
+# fill.sh TEMPLATE PROGRAM OUT [VERB]: a manual page from its template and what PROGRAM [VERB] --help says. A line
+# @SECTION Title@ becomes the entries under "Title:", @EXAMPLES Title@ the lines there as they are, @LINE Word@ the
+# sentence that begins with Word, @VERSION@ the version, @VERB@ the verb. A title or word that --help does not have is an
+# error.
 set -eu
-template=$1 program=$2 out=$3
-help=$("$program" --help)
+template=$1 program=$2 out=$3 verb=${4:-}
+help=$("$program" ${verb:+"$verb"} --help)
 version=$("$program" --version)
 version=${version##* }
 
@@ -38,8 +39,7 @@ while IFS= read -r line; do
     "@SECTION "*@) line=${line#@SECTION }; entries "${line%@}" ;;
     "@EXAMPLES "*@) line=${line#@EXAMPLES }; examples "${line%@}" ;;
     "@LINE "*@) line=${line#@LINE }; sentence "${line%@}" ;;
-    *@VERSION@*) printf '%s%s%s\n' "${line%%@VERSION@*}" "$version" "${line#*@VERSION@}" ;;
-    *) printf '%s\n' "$line" ;;
+    *) printf '%s\n' "$line" | sed "s/@VERSION@/$version/g; s/@VERB@/$(printf %s "$verb" | sed 's/-/\\\\-/g')/g" ;;
     esac
 done <"$template" >"$out.part"
 mv "$out.part" "$out"

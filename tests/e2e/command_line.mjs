@@ -46,6 +46,14 @@ await test(d, {
     const script = (await sluice(['completion', 'bash'])).out
     const complete = (...words) => execFileSync('bash', ['-c', `${script}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sluice; echo "\${COMPREPLY[@]}"`, 'bash', 'sluice', ...words], { encoding: 'utf8' }).trim()
     equal([complete('dl'), complete('dlq', 'rep'), complete('--url', 'http://x', 'crash-test', '--ki')], ['dlq', 'replay', '--kills'], 'completions')
+    const zsh = (await sluice(['completion', 'zsh'])).out
+    check(/^#compdef sluice\n/.test(zsh), 'zsh finds it by its first line')
+    const hasZsh = execFileSync('sh', ['-c', 'command -v zsh || true'], { encoding: 'utf8' }) !== ''
+    if (hasZsh) {
+      const offered = execFileSync('zsh', ['-fc', `compdef() { }; compadd() { shift; print -- "$@" }; _files() { }
+        ${zsh}\nwords=(sluice --url http://x crash-test --ki); CURRENT=5; _sluice`], { encoding: 'utf8' })
+      check(/ --kills /.test(offered) && !/ replay /.test(offered), `zsh is offered ${offered}`)
+    }
     await refused(['completion', 'tcsh'], 2, /for bash, zsh and fish/)
   },
   'a wrong command line is told, with status 2': async () => {
@@ -94,6 +102,37 @@ await test(d, {
     equal([(await json(['status'])).parts, await d.sql("SELECT countIf(active), count() > 1 FROM system.parts WHERE table = 't'")], [1, '1\t1\n'], 'parts')
     check(!/rows_written":\d+\./.test((await sluice(['status', '-o', 'json'])).out), 'whole figures have no fraction')
   },
+  'inserts: the newest first, and each with its outcome': async () => {
+    const { inserts } = await json(['inserts', 't', '--limit', '2'])
+    equal(inserts.map((i) => [i.table, i.rows, i.outcome, i.code]), [['t', 0, 'refused', 27], ['t', 1, 'duplicate', 0]], 'the last two')
+    await refused(['inserts', '--limit', 'x'], 2, /--limit takes a number/)
+    equal((await sluice(['inserts', 'nosuch'])).out, 'no inserts since the start\n', 'of another table')
+  },
+  'doctor: what is wrong, what to do, and a status for scripts': async () => {
+    const verdict = ({ checks }, name) => checks.find(({ check }) => check === name)?.verdict
+    const well = await json(['doctor'])
+    equal([well.ok, ...['data port', 'readiness', 'versions', 'inserts', 'configuration', 'data', 'damage'].map((name) => verdict(well, name))],
+      [true, 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'], 'a daemon that is well')
+    equal(well.checks.find(({ check }) => check === 'data').found, d.data, 'its own directory')
+    const wrong = await sluice(['doctor', '--config', file('wrong.yaml', 'memory.mx: 1GiB\n')])
+    check(wrong.status === 1 && /^fail +configuration .*wrong\.yaml:1:.*memory\.max/m.test(wrong.out), `a wrong configuration: ${wrong.out}`)
+    const away = await sluice(['doctor', '-o', 'json'], { env: { SLUICE_URL: nowhere, SLUICE_ADMIN_URL: nowhere } })
+    equal([away.status, verdict(JSON.parse(away.out), 'data port'), verdict(JSON.parse(away.out), 'readiness')], [1, 'fail', 'fail'], 'no daemon')
+    const other = fs.mkdtempSync(path.join(d.dir, 'other-'))
+    fs.writeFileSync(path.join(other, 'FORMAT'), 'something else\n')
+    equal(verdict(JSON.parse((await sluice(['doctor', '-o', 'json', '--data-dir', other])).out), 'data'), 'fail', 'the directory of something else')
+    fs.mkdirSync(path.join(d.data, 'damaged'), { recursive: true })
+    fs.writeFileSync(path.join(d.data, 'damaged', 'x'), '')
+    equal([verdict(await json(['doctor']), 'damage'), (await sluice(['doctor'])).status], ['warn', 0], 'a damaged file warns')
+    fs.unlinkSync(path.join(d.data, 'damaged', 'x'))
+    await refused(['doctor', 'x'], 2, /too many: x/)
+  },
+  'support-bundle: figures and events, no rows and no secrets': async () => {
+    const bundle = await json(['support-bundle'])
+    equal(bundle.tables.map(({ name }) => name), ['t'], 'tables')
+    check(/^sluice_build_info/m.test(bundle.metrics) && bundle.inserts.length > 0 && bundle.parts.length > 0, 'figures')
+    await refused(['support-bundle', 'x'], 2, /too many/)
+  },
   'a pager that ends early is not told about': async () => {
     const child = spawn(path.join(bin, 'sluice'), ['tables'], { env: { ...process.env, SLUICE_URL: d.url } })
     child.stdout.destroy()
@@ -121,5 +160,10 @@ await test(d, {
     equal((await sluice(['dlq', 'replay', '2'])).out, '0000000000000002 stored\n', 'mended')
     equal((await sluice(['dlq', 'drop', '--all', '--yes'])).out, '0000000000000003 dropped\n', 'drop all')
     equal(await sluice(['dlq', 'drop', '--all', '--yes']), { status: 0, out: 'no dead letters\n', err: '' }, 'none left')
+  },
+  'drain --wait ends when the daemon has': async () => {
+    await refused(['drain', '--wait', 'x'], 2, /--wait takes a time/)
+    equal(await sluice(['drain', '--wait', '60s']), { status: 0, out: 'draining\n', err: '' }, 'drain')
+    equal(await d.exit, { code: 0, signal: null }, 'the daemon')
   },
 })

@@ -86,8 +86,9 @@ await test(d, {
   },
 
   'KILL QUERY ends a statement, and only the one that is meant': async () => {
-    const long = await Promise.all(['a', 'b'].map((end) => get({ query_id: 'x'.repeat(100) + end }, { body: 'SELECT 1' })))
-    check(long[0].headers['x-clickhouse-query-id'] !== long[1].headers['x-clickhouse-query-id'], 'long ids that begin alike differ')
+    const long = 'x'.repeat(200)
+    const echoed = await get({ query_id: long }, { body: 'SELECT queryID()' })
+    equal([echoed.headers['x-clickhouse-query-id'], echoed.text], [long, `${long}\n`], 'a long id')
     const slow = get({ query_id: 'slow' }, { body: 'SELECT count() FROM numbers(300000000) WHERE number % 7 = 3' })
     await until(async () => (await d.sql("SELECT count() FROM system.processes WHERE query_id = 'slow'")) === '1\n', 'it runs')
     equal(code(await get({ query_id: 'slow' }, { body: 'SELECT 1' })), '216', 'an id runs once')
@@ -95,6 +96,28 @@ await test(d, {
     const killed = await d.sql("KILL QUERY WHERE query_id = 'slow' SYNC FORMAT JSONEachRow")
     equal(JSON.parse(killed).kill_status, 'finished', killed)
     equal(code(await slow), '394', 'cancelled')
+  },
+
+  'system.processes says who runs what, and how far it is': async () => {
+    const slow = get({ query_id: 'seen', database: 'system' }, { body: 'SELECT count() FROM numbers(300000000) WHERE number % 7 = 3' })
+    const seen = () => d.rows('SELECT user, toString(address), port > 0, interface, http_method, current_database, read_rows, read_bytes = read_rows * 8 ' +
+      "FROM system.processes WHERE query_id = 'seen' AND initial_query_id = query_id AND read_rows > 0")
+    let rows
+    await until(async () => (rows = await seen()).length > 0, 'rows that it read')
+    equal(rows[0].filter((_, i) => i !== 6), ['default', '::ffff:127.0.0.1', 1, 2, 2, 'system', 1], 'who')
+    await d.sql("KILL QUERY WHERE query_id = 'seen' SYNC")
+    equal(code(await slow), '394', 'cancelled')
+  },
+
+  'limit, offset and the session\'s time zone, and what was read': async () => {
+    equal((await get({ limit: 2, offset: 3 }, { body: 'SELECT number FROM numbers(10)' })).text, '3\n4\n', 'of the URL')
+    equal(await d.sql('SELECT number FROM numbers(5) SETTINGS limit = 1'), '0\n', 'of the clause')
+    equal(await d.sql('SELECT number FROM numbers(5) SETTINGS offset = 9'), '', 'behind the end')
+    const r = await get({ session_timezone: 'Asia/Tokyo', send_progress_in_http_headers: 1 }, { body: 'SELECT sum(number) FROM numbers(100)' })
+    equal(r.headers['x-clickhouse-timezone'], 'Asia/Tokyo', 'zone')
+    const { read_rows, read_bytes, total_rows_to_read } = JSON.parse(r.headers['x-clickhouse-progress'])
+    equal([read_rows, read_bytes, total_rows_to_read], ['100', '800', '100'], 'progress')
+    equal(JSON.parse((await get({}, { body: 'SELECT 1' })).headers['x-clickhouse-summary']).read_rows, '1', 'a SELECT without FROM reads one')
   },
 
   'an INSERT SELECT keeps its clause while other statements pass': async () => {

@@ -116,8 +116,27 @@ await test(d, {
     await until(() => said.includes('bound'), 'the listener')
     const n = await Daemon.start({ env: { NOTIFY_SOCKET: socket, WATCHDOG_USEC: '200000' } })
     await until(() => said.includes('READY=1') && said.includes('WATCHDOG=1'), 'READY and WATCHDOG', 10)
+    n.child.kill('SIGHUP')
+    await until(() => /RELOADING=1\nMONOTONIC_USEC=\d+\n(WATCHDOG=1\n)*READY=1/.test(said), 'RELOADING, then READY', 10)
     await n.close()
     await until(() => said.includes('STOPPING=1'), 'STOPPING', 10)
+    check(/EXTEND_TIMEOUT_USEC=90000000\n/.test(said), `time for the deadline and half a minute: ${said}`)
+  },
+  'sockets that systemd hands over are told apart by their names, or by their order': async () => {
+    const script = `import os,socket,sys
+socks=[socket.socket(), socket.socket()]
+for i, s in enumerate(socks):
+  s.bind(('127.0.0.1', 0)); s.listen(); os.dup2(s.fileno(), 10 + i)
+for i in (0, 1): os.dup2(10 + i, 3 + i)
+print(*[s.getsockname()[1] for s in socks], file=sys.stderr, flush=True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='2', **({'LISTEN_FDNAMES': sys.argv[1]} if sys.argv[1] else {}))
+os.execv(sys.argv[2], sys.argv[2:])`
+    for (const [names, first] of [['admin:http', 'adminPort'], ['http:admin', 'port'], ['', 'port'], ['sluice.socket:sluice.socket', 'port']]) {
+      const s = await Daemon.start({ under: ['python3', '-c', script, names] })
+      equal(s[first], Number(s.log.split(' ')[0]), `the first socket of "${names}"`)
+      equal([(await s.request({ method: 'GET', path: '/ping' })).status, (await s.admin('/readyz')).status], [200, 200], 'both are served')
+      await s.close()
+    }
   },
 })
 fs.rmSync(scratch, { recursive: true, force: true })

@@ -1,53 +1,22 @@
 #!/bin/bash
-# What package_test runs as a service of the booted system. The last line says whether every step passed.
-set -uo pipefail
-steps=0
-config=/etc/sluice/sluice.yaml
+# The deb in the booted system. The last line says whether every step passed.
+. /package-test/booted.sh
 
-fail() {
-    echo "not ok: $*"
-    systemctl status sluice --no-pager --lines=0 2>&1 | head -n 12
-    journalctl -u sluice --no-pager --lines=20 -o cat 2>&1
-    exit 1
-}
-ok() {
-    steps=$((steps + 1))
-    echo "ok $steps: $*"
-}
-expect() { # WHAT WANTED FOUND
-    [ "$2" = "$3" ] || fail "$1: wanted '$2', found '$3'"
-}
-property() {
-    systemctl show sluice --value --property "$1"
-}
-wait_for() { # SECONDS WHAT COMMAND...
-    local tries=$(($1 * 10)) what=$2
-    shift 2
-    until "$@" >/dev/null 2>&1; do
-        tries=$((tries - 1))
-        [ $tries -gt 0 ] || fail "$what did not come"
-        sleep 0.1
-    done
-}
-is_state() { [ "$(property ActiveState)" = "$1" ]; }
-# Many starts in a minute are no sign of trouble here.
-again() { systemctl reset-failed sluice 2>/dev/null || true; }
-has_restarted() { [ "$(property NRestarts)" -gt "$1" ] && is_state active; }
-install_it() {
+install_deb() { # FILE
     again
-    dpkg -i /package-test/sluice.deb >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -i"; }
+    DEBIAN_FRONTEND=noninteractive dpkg --force-confold -i "$1" >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -i $1"; }
     wait_for 20 "an active service" is_state active
 }
-rows() { sluice query 'SELECT count() FROM t FORMAT TabSeparated'; }
-status_of() { sed -n "s/^$1:[[:space:]]*//p" "/proc/$(property MainPID)/status"; }
-modes() { stat -c '%a %U:%G' "$@" | tr '\n' ' '; }
+install_it() { install_deb /package-test/sluice.deb; }
+version() { dpkg-query -W -f '${Version}' sluice; }
 
 install_it
 expect "enabled" enabled "$(systemctl is-enabled sluice)"
 expect "type" notify "$(property Type)"
 ok "installed: the service is enabled and says that it is ready"
 
-expect "modes" "750 root:sluice 640 root:sluice 750 sluice:sluice " "$(modes /etc/sluice $config /var/lib/sluice)"
+expect "modes" "750 root:sluice 640 root:sluice 640 root:sluice 750 sluice:sluice " \
+    "$(modes /etc/sluice $config /etc/default/sluice /var/lib/sluice)"
 getent passwd sluice >/dev/null || fail "no user sluice"
 ok "configuration and data are for root and the service only"
 
@@ -57,19 +26,40 @@ expect "no new privileges" 1 "$(status_of NoNewPrivs)"
 expect "seccomp" 2 "$(status_of Seccomp)"
 ok "it runs as user sluice, without capabilities, filtered"
 
-sluice query 'CREATE TABLE t (id UInt64, name String) ENGINE = MergeTree ORDER BY id' || fail "CREATE TABLE"
-echo '{"id":1,"name":"one"}' | sluice insert t || fail "insert"
-echo '{"id":2,"name":"two"}' | sluice insert t --ack buffered || fail "buffered insert"
-sluice flush || fail "flush"
-expect "rows" $'1\tone\n2\ttwo' "$(sluice query 'SELECT id, name FROM t ORDER BY id FORMAT TabSeparated')"
+table_with_three_rows
 expect "status" yes "$(sluice status | sed -n 's/^ready *//p')"
 ok "inserted and read back over loopback"
 
-echo '{"id":3,"name":"three"}' | sluice insert t --ack buffered || fail "buffered insert"
 systemctl restart sluice || fail "restart"
 expect "rows" 3 "$(rows)"
 expect "result" success "$(property Result)"
-ok "a restart keeps what was stored and what was buffered"
+ok "a restart keeps what was stored and what was spooled"
+
+sh /package-test/insert-and-read-back >/tmp/autopkgtest 2>&1 || { cat /tmp/autopkgtest; fail "the package's own test"; }
+ok "the package's own test passes"
+
+for ack in stored spooled buffered; do
+    again
+    under_load $ack systemctl restart sluice
+done
+ok "restarts under load lose nothing"
+
+systemctl reload sluice || fail "reload"
+wait_for 20 "the end of the reload" is_state active
+expect "rows" 3 "$(rows)"
+ok "it reloads"
+
+again
+systemctl stop sluice
+systemctl enable --now sluice.socket 2>/dev/null || fail "sluice.socket"
+systemctl start sluice || fail "start by socket"
+under_load stored systemctl restart sluice
+expect "refused or unknown to senders, with the socket held" "0 0" "$(of_load refused) $(of_load unknown)"
+systemctl disable --now sluice.socket 2>/dev/null
+again
+systemctl restart sluice || fail "restart"
+expect "rows" 3 "$(rows)"
+ok "with sluice.socket a restart refuses no connection"
 
 before=$(property NRestarts)
 kill -KILL "$(property MainPID)"
@@ -116,6 +106,26 @@ expect "modes" "600 sluice:sluice " "$(modes $config)"
 expect "rows" 3 "$(rows)"
 ok "installed again: restarted, the edited configuration is kept, and so are the rows"
 
+pid=$(property MainPID)
+under_load stored install_deb /package-test/next.deb
+expect "version" "$(dpkg-deb -f /package-test/next.deb Version)" "$(version)"
+grep -q 'an administrator was here' $config || fail "the edit of $config is gone"
+grep -q 'new in the next version' $config.dpkg-dist || fail "the new configuration was not put beside it"
+[ "$(property MainPID)" != "$pid" ] || fail "upgraded, but the old program still runs"
+expect "rows" 3 "$(rows)"
+ok "upgraded under load: nothing is lost, the edited configuration is kept"
+
+under_load spooled install_it
+expect "version" "$(dpkg-deb -f /package-test/sluice.deb Version)" "$(version)"
+expect "rows" 3 "$(rows)"
+ok "downgraded under load: nothing is lost"
+
+sluice drain --wait 60s >/dev/null || fail "drain"
+sluice verify /var/lib/sluice >/tmp/verify || { cat /tmp/verify; fail "verify"; }
+systemctl start sluice || fail "start"
+sluice doctor >/tmp/doctor || { cat /tmp/doctor; fail "doctor"; }
+ok "every byte of it checks, and the doctor finds no failure"
+
 dpkg -r sluice >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -r"; }
 is_state active && fail "removed, but it runs"
 [ -e $config ] && [ -d /var/lib/sluice/tables ] || fail "remove took the configuration or the data"
@@ -136,14 +146,19 @@ sluice query 'CREATE TABLE u (id UInt64) ENGINE = MergeTree ORDER BY id' || fail
 echo '{"id":"x"}' | sluice insert u --ack buffered || fail "buffered insert of a bad row"
 sluice flush
 expect "dead letters" 1 "$(sluice status | sed -n 's/^dead_letters *//p')"
-sluice query 'DROP TABLE t' && sluice query 'DROP TABLE u' || fail "DROP TABLE"
+sluice query 'DROP TABLE t' && sluice query 'DROP TABLE IF EXISTS upclick' && sluice query 'DROP TABLE u' || fail "DROP TABLE"
 systemctl stop sluice
 find /var/lib/sluice -name '*.parquet' -delete
 dpkg -P sluice >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -P"; }
 [ -d /var/lib/sluice/dlq ] || fail "purge took a dead letter"
 ok "purged: a dead letter stays"
 
-rm -r /var/lib/sluice
+install_it
+echo 'sluice sluice/purge-data boolean true' | debconf-set-selections
+dpkg -P sluice >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -P"; }
+[ ! -e /var/lib/sluice ] || fail "purge was told to delete the data, and did not"
+ok "purged, with sluice/purge-data: the data goes too"
+
 install_it
 dpkg -P sluice >/tmp/dpkg 2>&1 || { cat /tmp/dpkg; fail "dpkg -P"; }
 [ ! -e /var/lib/sluice ] || fail "purge left an empty store"
