@@ -3,6 +3,7 @@
 #define SLUICE_BASE_LOCK_ORDER_H
 enum lock_rank {
     LOCK_NONE,
+    LOCK_SCRAPE,   /* base/metric: one page of metrics at a time */
     LOCK_RUNTIME,  /* gateway/runtime: start and stop of loops */
     LOCK_DDL,      /* storage/store: one CREATE, DROP, ALTER at a time */
     LOCK_WRITE,    /* storage/table: one commit of a part at a time per table */

@@ -225,6 +225,15 @@ struct metric_series *metric_series(enum metric family, const struct str *values
     return s;
 }
 
+struct str metric_table_label(struct str table)
+{
+    registry_ready();
+    mutex_lock(&registry.lock);
+    bool takes = label_takes(STR("table"), table);
+    mutex_unlock(&registry.lock);
+    return takes ? table : STR("other");
+}
+
 struct metric_series *metric_series1(enum metric family, struct str value)
 {
     return metric_series(family, &value);
@@ -472,8 +481,15 @@ static void write_head(struct strbuf *out, const struct family *f, bool openmetr
         strbuf_addf(out, "# UNIT " STR_FMT " bytes\n", STR_ARG(name));
 }
 
+static struct mutex *scrape_lock(void)
+{
+    static struct mutex lock = { PTHREAD_MUTEX_INITIALIZER, LOCK_SCRAPE };
+    return &lock;
+}
+
 void metric_write_page(struct strbuf *out, bool openmetrics)
 {
+    mutex_lock(scrape_lock());
     collect_all();
     metric_set(METRIC_METRICS_SERIES, (double)series_on_page());
     for (size_t i = 0; i < METRIC_COUNT; i++) {
@@ -484,15 +500,18 @@ void metric_write_page(struct strbuf *out, bool openmetrics)
         for (; s != NULL; s = atomic_load(&s->next))
             each_sample(s, write_sample, out);
     }
+    mutex_unlock(scrape_lock());
     if (openmetrics)
         strbuf_add_text(out, "# EOF\n");
 }
 
 void metric_each(sample_fn each, void *context)
 {
+    mutex_lock(scrape_lock());
     collect_all();
     metric_set(METRIC_METRICS_SERIES, (double)series_on_page());
     for (size_t i = 0; i < METRIC_COUNT; i++)
         for (struct metric_series *s = atomic_load(&first_series[i]); s != NULL; s = atomic_load(&s->next))
             each_sample(s, each, context);
+    mutex_unlock(scrape_lock());
 }

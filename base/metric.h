@@ -28,6 +28,8 @@ struct metric_series;
 struct metric_series *metric_series(enum metric family, const struct str *values);
 /* The series of a family with one label. */
 struct metric_series *metric_series1(enum metric family, struct str value);
+/* What the label "table" will say of a table: its name, or "other". */
+struct str metric_table_label(struct str table);
 void metric_series_add(struct metric_series *series, uint64_t n);       /* counters; of seconds: nanoseconds */
 void metric_series_set(struct metric_series *series, double value);     /* gauges */
 void metric_series_set_count(struct metric_series *series, uint64_t n); /* counters that something else keeps */
@@ -39,7 +41,8 @@ void metric_add(enum metric family, uint64_t n);
 void metric_set(enum metric family, double value);
 void metric_observe(enum metric family, double value);
 
-/* Called at each scrape, before the page is written, on the scraping thread and under no lock; sets gauges. After
+/* Called at each scrape, before the page is written, on the scraping thread and under no lock but that of scrapes, one
+ * of which runs at a time: what a collector sets together is seen together. Sets gauges. After
  * metric_collector_remove() returns, the collector is not running and will not be called. */
 void metric_collector(void (*collect)(void *context), void *context);
 void metric_collector_remove(void (*collect)(void *context), void *context);

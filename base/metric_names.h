@@ -35,7 +35,11 @@
     X(INSERTS_RECOVERED, "sluice_inserts_recovered_total", counter, "from", "Inserts found in the spool or as dead letters at the start.") \
     X(ROWS_WRITTEN, "sluice_rows_written_total", counter, "table", "Rows that the sink confirmed.") \
     X(ROWS_DUPLICATE, "sluice_rows_duplicate_total", counter, "table", "Rows dropped because their token was known.") \
-    X(ROWS_ACCEPTED, "sluice_rows_accepted_total", counter, "table", "Rows for which responsibility was taken, counted at the flush that types them.") \
+    X(ROWS_ACCEPTED, "sluice_rows_accepted_total", counter, "protocol,table", "Rows for which responsibility was taken. With those recovered they are the sum of those written, duplicate, pending, in dead letters, discarded and lost.") \
+    X(ROWS_RECOVERED, "sluice_rows_recovered_total", counter, "from", "Rows found in the spool or the dead letters at start.") \
+    X(ROWS_PENDING, "sluice_rows_pending", gauge, "table,place", "Rows not yet settled: in a buffer, in the spool, or on the way to the sink.") \
+    X(ROWS_DISCARDED, "sluice_rows_discarded_total", counter, "reason", "Rows given up by command, by a cap or by configuration.") \
+    X(ROWS_LOST, "sluice_rows_lost_total", counter, "reason", "Acknowledged rows that can no longer be delivered. Has to stay 0.") \
     X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good: the sender's mistake.") \
     X(FIELDS_SKIPPED, "sluice_fields_skipped_total", counter, "table", "Values dropped because the table has no such column (input_format_skip_unknown_fields).") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
@@ -62,6 +66,7 @@
     X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \
     X(RECOVERY_SECONDS, "sluice_recovery_duration_seconds", gauge, "", "Time that the last start spent on recovery.") \
     X(DEAD_LETTERS, "sluice_dead_letters", gauge, "reason", "Letters kept, by what was the matter.") \
+    X(DEAD_LETTER_ROWS, "sluice_dead_letter_rows", gauge, "", "Rows inside those letters, where framing tells how many.") \
     X(DEAD_LETTER_BYTES, "sluice_dead_letter_bytes", gauge, "", "Bytes used by dead letters.") \
     X(DEAD_LETTER_LIMIT, "sluice_dead_letter_limit_bytes", gauge, "", "Bytes that dead letters may use.") \
     X(DEAD_LETTER_OLDEST_AGE, "sluice_dead_letter_oldest_age_seconds", gauge, "", "Age of the oldest letter.") \

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/metric.h"
 
-enum { LETTERS_AT_ONCE = 256, TABLE_LABEL_MAX = 256 };
+enum { LETTERS_AT_ONCE = 256 };
 
 struct flusher {
     struct flusher_options options; /* the retry limits aside: these may change */
@@ -59,20 +59,6 @@ void flusher_last_try(struct flusher *flusher)
 
 /* ---- metrics ---- */
 
-static struct str table_label(const struct shape *shape, char label[TABLE_LABEL_MAX])
-{
-    struct strbuf text;
-    strbuf_init(&text, TABLE_LABEL_MAX - 1);
-    strbuf_add(&text, shape->database);
-    strbuf_add_char(&text, '.');
-    strbuf_add(&text, shape->table);
-    size_t len = text.len;
-    if (len > 0)
-        memcpy(label, text.data, len);
-    strbuf_fini(&text);
-    return str_make(label, len);
-}
-
 static void count_sealed(const struct batch *batch)
 {
     if (batch->attempt == 1)
@@ -88,24 +74,17 @@ static void count_failure(struct flusher *flusher, const char *outcome)
 static void count_written(struct flusher *flusher, const struct batch *batch, uint64_t ended_ns)
 {
     struct str sink = str_of(flusher->options.sink->name);
-    uint64_t rows = 0, duplicates = 0, fields_skipped = 0;
+    uint64_t rows = 0, fields_skipped = 0;
     LIST_EACH (node, &batch->inserts) {
         const struct insert *insert = LIST_ENTRY(node, const struct insert, link);
         rows += insert->outcome == INSERT_STORED ? insert->rows : 0;
-        duplicates += insert->outcome == INSERT_DUPLICATE ? insert->rows : 0;
         fields_skipped += insert->outcome == INSERT_STORED ? insert->fields_skipped : 0;
     }
-    char label[TABLE_LABEL_MAX];
-    struct str table = table_label(batch->shape, label);
     metric_series_observe(metric_series1(METRIC_FLUSH_ROWS, sink), (double)rows);
     metric_series_observe(metric_series1(METRIC_FLUSH_INSERTS, sink), (double)batch->inserts_count);
     if (ended_ns >= batch->sealed_ns)
         metric_series_observe(metric_series1(METRIC_FLUSH_DURATION, sink), (double)(ended_ns - batch->sealed_ns) / 1e9);
-    metric_series_add(metric_series1(METRIC_ROWS_ACCEPTED, table),
-                      rows + duplicates); /* first: never behind the others */
-    metric_series_add(metric_series1(METRIC_ROWS_WRITTEN, table), rows);
-    metric_series_add(metric_series1(METRIC_ROWS_DUPLICATE, table), duplicates);
-    metric_series_add(metric_series1(METRIC_FIELDS_SKIPPED, table), fields_skipped);
+    metric_series_add(metric_series1(METRIC_FIELDS_SKIPPED, batch->shape->full_name), fields_skipped);
 }
 
 /* ---- letters ---- */
@@ -140,6 +119,7 @@ static void letter_fill(struct letter *letter, const struct insert *insert, cons
         .token_given = insert->token_given,
         .body = str_make(insert->body == NULL ? "" : insert->body, insert->body_bytes),
         .body_bytes = insert->body_bytes,
+        .rows = insert->rows_framed,
     };
     strbuf_fini(&columns);
     if (insert->outcome == INSERT_UNKNOWN)
@@ -148,7 +128,6 @@ static void letter_fill(struct letter *letter, const struct insert *insert, cons
 
 static void note_lost(const struct insert *insert, const struct err *err)
 {
-    metric_series_add(metric_series1(METRIC_INSERTS_LOST, str_of(err_name(err->code))), 1);
     log_error("insert lost: batch=%s query_id=%s table=" STR_FMT "." STR_FMT " bytes=%zu code=%d reason=\"%s\" "
               "no_letter=\"%s\"",
               insert->batch_id, insert->query_id, STR_ARG(insert->shape->database), STR_ARG(insert->shape->table),
@@ -170,8 +149,9 @@ static void note_kept(struct flusher *flusher, const struct insert *insert, cons
     spool_keep(flusher->options.spool, insert->spool_sequence);
 }
 
-/* One run of at most LETTERS_AT_ONCE inserts. */
-static void write_letters(struct flusher *flusher, struct insert **inserts, size_t count, const struct batch *batch)
+/* One run of at most LETTERS_AT_ONCE inserts. Returns why those that are lost are. */
+static const char *write_letters(struct flusher *flusher, struct insert **inserts, size_t count,
+                                 const struct batch *batch)
 {
     struct dlq *dlq = flusher->options.dlq;
     struct arena *arena = arena_new(4096);
@@ -179,8 +159,11 @@ static void write_letters(struct flusher *flusher, struct insert **inserts, size
     int64_t wall_ns = clock_wall_ns(flusher->options.clock);
     struct err err = { 0 };
     size_t written = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (inserts[i]->account == LEDGER_ACCEPTED) /* somebody waited for it */
+            insert_count_rows(inserts[i]);
         letter_fill(&letters[i], inserts[i], batch, wall_ns, arena);
+    }
     if (dlq == NULL)
         err_set(&err, ERR_NOT_IMPLEMENTED, "dead letters are off");
     else
@@ -200,6 +183,7 @@ static void write_letters(struct flusher *flusher, struct insert **inserts, size
         metric_series_add(metric_series1(METRIC_DEAD_LETTERS_ADDED, reason), 1);
     }
     arena_free(arena);
+    return err_name(err.code);
 }
 
 /* ---- verdicts ---- */
@@ -261,12 +245,13 @@ static void settle_with_letters(struct flusher *flusher, struct batch *batch, st
             if (count == LETTERS_AT_ONCE)
                 break;
         }
-        write_letters(flusher, run, count, batch);
-        struct ledger_entry entry = { 0 };
+        struct ledger_entry entry = { .lost_reason = write_letters(flusher, run, count, batch) };
         for (size_t i = 0; i < count; i++)
-            if (!is_kept(run[i]))
+            if (is_kept(run[i]))
+                ledger_add(&entry, run[i]->account, LEDGER_SPOOL, 1, run[i]->rows_framed);
+            else
                 ledger_add_verdict(&entry, run[i]);
-        ledger_post(flusher->options.ledger, &entry);
+        ledger_post(flusher->options.ledger, &entry, batch->shape->full_name);
         for (size_t i = 0; i < count; i++) {
             if (is_kept(run[i]))
                 ranges_add(settled, run[i]->spool_sequence, run[i]->spool_sequence);
@@ -303,7 +288,8 @@ static void settle(struct flusher *flusher, struct batch *batch)
         if (!insert_needs_letter(insert))
             ledger_add_verdict(&entry, insert);
     }
-    ledger_post(flusher->options.ledger, &entry); /* first: who has been told finds it counted */
+    ledger_post(flusher->options.ledger, &entry,
+                batch->shape->full_name); /* first: who has been told finds it counted */
     LIST_EACH_SAFE (node, &batch->inserts) {
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         if (!insert_needs_letter(insert))
@@ -349,6 +335,7 @@ static void retry_later(struct flusher *flusher, struct batch *batch, uint64_t n
              "reason=\"%s\"",
              batch->id, STR_ARG(batch->shape->database), STR_ARG(batch->shape->table), batch->inserts_count,
              batch->attempt, (unsigned long long)(pause / NS_PER_MS), (int)err->code, err->text);
+    ledger_returned(o->ledger, batch);
     batch_retry(o->buffers, batch, now_ns + pause);
     if (atomic_load(&flusher->last_try))
         buffers_close(o->buffers); /* it began meanwhile: no pause then */
@@ -391,6 +378,7 @@ static void write_batch(struct flusher *flusher, struct batch *batch)
     uint64_t began_ns = clock_mono_ns(o->clock);
     batch->attempt++;
     count_sealed(batch);
+    ledger_sent(o->ledger, batch);
     bool stored = (!batch->shape->spooled || spool_seal(o->spool, batch, &err)) && o->sink->write(o->sink, batch, &err);
     uint64_t ended_ns = clock_mono_ns(o->clock);
     enum err_verdict verdict = stored ? ERR_REJECT : err_verdict(err.code);

@@ -34,6 +34,12 @@ void insert_free(struct insert *insert)
     free(insert);
 }
 
+void insert_count_rows(struct insert *insert)
+{
+    struct str body = str_make(insert->body == NULL ? "" : insert->body, insert->body_bytes);
+    insert->rows_framed = shape_count_rows(insert->shape, body);
+}
+
 size_t insert_cost(const struct insert *insert)
 {
     return sizeof(*insert) + insert->body_bytes + (insert->token == NULL ? 0 : strlen(insert->token) + 1);

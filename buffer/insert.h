@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/rng.h"
 #include "base/strbuf.h"
+#include "buffer/ledger.h"
 #include "buffer/shape.h"
 
 enum ack_level { ACK_NONE, ACK_BUFFERED, ACK_SPOOLED, ACK_STORED };
@@ -24,13 +25,14 @@ struct insert {
     size_t body_bytes;
     char query_id[64];
     char peer[64];
-    char *token;             /* owned; explicit, or made at admission ("" never) */
-    bool token_given;        /* the client gave it: it deduplicates */
-    bool answered;           /* the client had its answer before: a refusal becomes a letter, `done` or not */
-    uint64_t letter_id;      /* replay of that letter; 0 otherwise */
-    uint64_t spool_sequence; /* its record in the spool; 0 without */
-    bool accounted;          /* the ledger has it as pending */
-    uint64_t arrival_ns;     /* monotonic */
+    char *token;                 /* owned; explicit, or made at admission ("" never) */
+    bool token_given;            /* the client gave it: it deduplicates */
+    bool answered;               /* the client had its answer before: a refusal becomes a letter, `done` or not */
+    uint64_t letter_id;          /* replay of that letter; 0 otherwise */
+    uint64_t spool_sequence;     /* its record in the spool; 0 without */
+    uint64_t rows_framed;        /* as many as framing saw; 0: it did not look, or could not tell */
+    enum ledger_account account; /* where the ledger has it, with rows_framed; ACCEPTED: nowhere yet */
+    uint64_t arrival_ns;         /* monotonic */
     int64_t arrival_wall_ns;
     char batch_id[UUID_TEXT_BYTES]; /* set by buffers_put */
     char *batch_id_to; /* where buffers_put also writes it, before anybody can take the insert; may be NULL */
@@ -58,7 +60,9 @@ struct insert {
 
 /* Takes over body (allocated; may be NULL when empty) and a reference of its own to shape. */
 struct insert *insert_new(struct shape *shape, char *body, size_t body_bytes);
-void insert_free(struct insert *insert);         /* NULL is fine; does not call done */
+void insert_free(struct insert *insert); /* NULL is fine; does not call done */
+/* Sets rows_framed. */
+void insert_count_rows(struct insert *insert);
 size_t insert_cost(const struct insert *insert); /* bytes it holds in memory */
 /* Refused, and nobody is there to be told: neither a waiter nor the one who replays a letter. */
 bool insert_needs_letter(const struct insert *insert);

@@ -223,6 +223,13 @@ static void print_query(const struct shape *shape, struct strbuf *query)
     strbuf_add_text(query, row_format_name(shape->format));
 }
 
+static void print_full_name(const struct shape *shape, struct strbuf *out)
+{
+    strbuf_add(out, shape->database);
+    strbuf_add_char(out, '.');
+    strbuf_add(out, shape->table);
+}
+
 /* What print writes, kept in the arena. */
 static struct str printed(const struct shape *shape, struct arena *arena,
                           void (*print)(const struct shape *shape, struct strbuf *out))
@@ -260,6 +267,7 @@ bool shape_new(const struct shape_spec *spec, struct shape **out, struct err *er
         shape_unref(shape);
         return false;
     }
+    shape->full_name = printed(shape, arena, print_full_name);
     shape->key = printed(shape, arena, print_key);
     shape->query = printed(shape, arena, print_query);
     *out = shape;
@@ -276,6 +284,21 @@ bool shape_parse(struct str key, struct shape **shape, struct err *err)
     ok = ok && row_format_find(format, &spec.format, err) && shape_new(&spec, shape, err);
     arena_free(arena);
     return ok;
+}
+
+bool shape_check_framing(const struct shape *shape, struct str body, uint64_t *rows, struct err *err)
+{
+    const struct format_settings *settings = &shape->format_settings;
+    *rows = 0;
+    return settings->input_format_allow_errors_num > 0 || settings->input_format_allow_errors_ratio > 0 ||
+           rows_check_framing(shape->format, body, rows, err);
+}
+
+uint64_t shape_count_rows(const struct shape *shape, struct str body)
+{
+    uint64_t rows;
+    struct err torn;
+    return shape_check_framing(shape, body, &rows, &torn) ? rows : 0;
 }
 
 struct shape *shape_ref(struct shape *shape)

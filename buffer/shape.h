@@ -35,6 +35,7 @@ struct shape_storing {
 struct shape {
     struct str key; /* canonical bytes; equal keys = equal shapes; shape_parse makes a shape of them */
     struct str database, table;
+    struct str full_name;      /* database.table, as metrics have it */
     const struct str *columns; /* as the statement listed them; 0: all */
     size_t columns_count;
     const struct row_format *format;
@@ -70,6 +71,11 @@ struct shape *shape_ref(struct shape *shape);
 void shape_unref(struct shape *shape);
 /* Volatile settings (query_id, log_comment, tokens, wait_*, http_*, output_*, ...) never belong to the key. */
 bool shape_setting_matters(struct str name);
+/* As rows_check_framing; but where errors are tolerated nothing is seen: a torn row may be one of those that are let
+ * pass. */
+must_use bool shape_check_framing(const struct shape *shape, struct str body, uint64_t *rows, struct err *err);
+/* Those that framing sees in the body; 0 where it cannot tell. */
+uint64_t shape_count_rows(const struct shape *shape, struct str body);
 /* "(a, b)" as a statement spells it; nothing without a list. */
 void shape_print_columns(const struct shape *shape, struct strbuf *out);
 #endif

@@ -423,9 +423,9 @@ static void lose(struct spool *spool, const struct insert *insert, const struct 
     log_error("insert lost: query_id=%s table=" STR_FMT "." STR_FMT " bytes=%zu code=%d reason=\"%s\"",
               insert->query_id, STR_ARG(insert->shape->database), STR_ARG(insert->shape->table), insert->body_bytes,
               (int)err->code, err->text);
-    metric_series_add(metric_series1(METRIC_INSERTS_LOST, str_of(err_name(err->code))), 1);
-    if (insert->accounted)
-        ledger_move(spool->options.ledger, LEDGER_PENDING, LEDGER_LOST, 1);
+    struct ledger_entry entry = { .lost_reason = err_name(err->code) };
+    ledger_add(&entry, insert->account, LEDGER_LOST, 1, insert->rows_framed);
+    ledger_post(spool->options.ledger, &entry, insert->shape->full_name);
 }
 
 void spool_refuse(struct spool *spool, struct insert *insert, const struct err *err)
@@ -555,6 +555,9 @@ static void publish(struct spool *spool, struct commit *c, uint64_t now_ns)
         spool->inserted_ns = now_ns;
     }
     post_accepted(spool, &c->inserts);
+    LIST_EACH (node, &c->spills)
+        if (LIST_ENTRY(node, struct insert, link)->account == LEDGER_ACCEPTED)
+            LIST_ENTRY(node, struct insert, link)->rows_framed = 0; /* the reader will count them */
     post_accepted(spool, &c->spills);
     LIST_EACH_SAFE (node, &c->inserts) {
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
@@ -961,6 +964,7 @@ void spool_close(struct spool *spool)
     ranges_fini(&spool->marks);
     ranges_fini(&spool->marks_appended);
     ranges_fini(&spool->kept);
+    ranges_fini(&spool->kept_before);
     ranges_fini(&spool->done);
     ranges_fini(&spool->stored);
     cond_fini(&spool->committed);

@@ -51,10 +51,11 @@ struct spool {
     uint64_t syncs_asked, syncs_done, syncs_failed; /* failed: all that was asked for up to here */
     bool writer_awake;                              /* it will look at the queue before it rests */
     bool broken;
-    struct segment *reading;  /* the reader looks at it: it stays */
-    struct ranges kept;       /* could be neither stored nor made letters */
-    uint64_t kept_again_ns;   /* when to try those once more */
-    struct spool_stats stats; /* bytes, damaged, lost, floor */
+    struct segment *reading;   /* the reader looks at it: it stays */
+    struct ranges kept;        /* could be neither stored nor made letters */
+    struct ranges kept_before; /* the same, since the start: their rows are booked */
+    uint64_t kept_again_ns;    /* when to try those once more */
+    struct spool_stats stats;  /* bytes, damaged, lost, floor */
 
     /* The writer's own. */
     struct fs_file *file; /* of the current segment; NULL without */
@@ -69,6 +70,7 @@ struct spool {
     bool dir_safe;
 
     /* The reader's own. */
+    uint64_t recovered_end; /* sequences below it are of an earlier process */
     struct spool_reader reader;
     struct fs_file *reading_file;
     struct map shapes;   /* key -> struct shape */

@@ -22,6 +22,8 @@
 #define UNREAD_SEQUENCES (UINT64_C(1) << 32)
 enum { STEP_RECORDS = 1000, STEP_BYTES = 4 << 20, SHAPES_KEPT = 1000, COPY_BYTES = 1 << 20 };
 
+static const char damaged_spool[] = "damaged_spool"; /* why inserts are lost */
+
 /* A range of a segment that holds no record. */
 struct hole {
     uint64_t offset, bytes;
@@ -490,9 +492,11 @@ void spool_start(struct spool *spool, struct buffers *buffers)
     trim_batches(spool);
     spool->stats.floor = list_empty(&spool->segments) ? spool->sequence_next
                                                       : LIST_ENTRY(spool->segments.next, struct segment, link)->first;
-    ledger_move(spool->options.ledger, LEDGER_RECOVERED_SPOOL, LEDGER_PENDING, spool->stats.on_disk_only);
-    ledger_move(spool->options.ledger, LEDGER_RECOVERED_SPOOL, LEDGER_LOST, spool->stats.lost);
-    metric_series_add(metric_series1(METRIC_INSERTS_LOST, STR("damaged_spool")), spool->stats.lost);
+    struct ledger_entry entry = { .lost_reason = damaged_spool };
+    ledger_add(&entry, LEDGER_RECOVERED_SPOOL, LEDGER_SPOOL, spool->stats.on_disk_only, 0);
+    ledger_add(&entry, LEDGER_RECOVERED_SPOOL, LEDGER_LOST, spool->stats.lost, 0);
+    ledger_post(spool->options.ledger, &entry, STR_EMPTY);
+    spool->recovered_end = spool->sequence_next;
     if (!list_empty(&spool->segments))
         log_info("spool found: inserts=%llu stored_already=%llu bytes=%llu lost=%llu",
                  (unsigned long long)spool->stats.on_disk_only,
@@ -555,7 +559,8 @@ static struct insert *insert_of_record(struct spool *spool, const struct spool_r
     insert->arrival_ns = now_ns;
     insert->arrival_wall_ns = from.arrival_wall_ns;
     insert->spool_sequence = record->sequence;
-    insert->accounted = true;
+    insert_count_rows(insert);
+    insert->account = LEDGER_SPOOL;
     return insert;
 }
 
@@ -595,6 +600,18 @@ static bool is_waiting(struct spool *spool, const struct segment *segment, uint6
     return waiting;
 }
 
+/* Nobody knew them while it was on disk alone. */
+static void book_rows(struct spool *spool, const struct insert *insert)
+{
+    mutex_lock(&spool->lock);
+    bool booked = ranges_has(&spool->kept_before, insert->spool_sequence);
+    mutex_unlock(&spool->lock);
+    if (!booked)
+        ledger_move(spool->options.ledger,
+                    insert->spool_sequence < spool->recovered_end ? LEDGER_RECOVERED_SPOOL : LEDGER_ACCEPTED,
+                    LEDGER_SPOOL, 0, insert->rows_framed, insert->shape->full_name);
+}
+
 /* It cannot be brought back: whoever waits for it does so no longer. */
 static void give_insert_up(struct spool *spool, struct segment *segment, uint64_t sequence, uint64_t now_ns)
 {
@@ -621,7 +638,8 @@ static bool bring_back(struct spool *spool, struct segment *segment, const struc
         insert_free(insert);
         return false;
     }
-    now_settled(spool, segment, record->sequence); /* first: the flusher may be done with it at once */
+    book_rows(spool, insert); /* first, as the next: the flusher may be done with it at once */
+    now_settled(spool, segment, record->sequence);
     if (batch == NULL) {
         buffers_put_reserved(spool->buffers, insert, now_ns);
         return true;
@@ -660,8 +678,9 @@ static void lose_rest(struct spool *spool, struct segment *segment, uint64_t now
     segment->unreadable = true;
     spool->stats.lost += count;
     mutex_unlock(&spool->lock);
-    ledger_move(spool->options.ledger, LEDGER_PENDING, LEDGER_LOST, count);
-    metric_series_add(metric_series1(METRIC_INSERTS_LOST, STR("damaged_spool")), count);
+    struct ledger_entry entry = { .lost_reason = damaged_spool };
+    ledger_add(&entry, LEDGER_SPOOL, LEDGER_LOST, count, 0);
+    ledger_post(spool->options.ledger, &entry, STR_EMPTY);
     spool_done(spool, &lost);
     ranges_fini(&lost);
 }
@@ -679,6 +698,7 @@ static void try_kept_again(struct spool *spool, uint64_t now_ns)
             segment->read_at = SPOOL_FILE_HEAD_BYTES;
             spool->stats.on_disk_only++;
         }
+    ranges_join(&spool->kept_before, &spool->kept);
     ranges_fini(&spool->kept);
 }
 

@@ -35,6 +35,7 @@ struct letter {
     bool token_given;
     struct str body; /* decoded bytes as received; empty in listings */
     uint64_t body_bytes;
+    uint64_t rows; /* in the body; 0: not known */
 };
 
 /* How many of the letters kept have which code. Beyond DLQ_CAUSES_MAX codes the last entry, of code 0, has the rest. */
@@ -49,9 +50,10 @@ struct dlq_causes {
 
 struct dlq_stats {
     uint64_t letters, bytes, bytes_max;
-    uint64_t capped;        /* dropped by a cap of number, bytes or age since the start */
-    uint64_t damaged;       /* records, files and environments set aside since the start */
-    int64_t oldest_wall_ns; /* first_wall_ns of the letter with the lowest id; 0 without letters */
+    uint64_t rows;                /* of the letters; unknown ones are 0 */
+    uint64_t capped, capped_rows; /* dropped by a cap of number, bytes or age since the start */
+    uint64_t damaged;             /* records, files and environments set aside since the start */
+    int64_t oldest_wall_ns;       /* first_wall_ns of the letter with the lowest id; 0 without letters */
     struct dlq_causes causes;
     bool read_only; /* the disk failed twice within a minute: nothing is taken until a restart */
 };
@@ -68,7 +70,8 @@ struct dlq {
                  size_t *count, struct err *err);
     /* One letter with its body. Errors: FILE_DOESNT_EXIST (107) when there is none. */
     bool (*get)(struct dlq *dlq, uint64_t id, struct arena *arena, struct letter *letter, struct err *err);
-    bool (*drop)(struct dlq *dlq, uint64_t id, struct err *err);
+    /* rows: how many the letter had; may be NULL. */
+    bool (*drop)(struct dlq *dlq, uint64_t id, uint64_t *rows, struct err *err);
     /* Lets edit() change what it likes of the letter, but its id; again, if somebody else changed it meanwhile. What
      * edit puts into the letter has to live until change returns. Errors: those of get and add. */
     bool (*change)(struct dlq *dlq, uint64_t id, dlq_edit_fn *edit, void *context, struct err *err);
@@ -82,7 +85,7 @@ struct dlq {
 #define dlq_list(dlq, after, max, arena, letters, count, err)                                                          \
     ((dlq)->list((dlq), (after), (max), (arena), (letters), (count), (err)))
 #define dlq_get(dlq, id, arena, letter, err) ((dlq)->get((dlq), (id), (arena), (letter), (err)))
-#define dlq_drop(dlq, id, err) ((dlq)->drop((dlq), (id), (err)))
+#define dlq_drop(dlq, id, rows, err) ((dlq)->drop((dlq), (id), (rows), (err)))
 #define dlq_change(dlq, id, edit, context, err) ((dlq)->change((dlq), (id), (edit), (context), (err)))
 #define dlq_get_stats(dlq, stats_) ((dlq)->stats((dlq), (stats_)))
 #define dlq_step(dlq, now_ns) ((dlq)->step((dlq), (now_ns)))

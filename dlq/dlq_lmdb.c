@@ -40,6 +40,7 @@ struct write_op {
     struct letter_image *images; /* ADD; REPLACE: one */
     size_t count, applied;       /* letters of ADD; letters dropped by EXPIRE */
     uint64_t id;                 /* first one given (ADD), or the one meant */
+    uint64_t rows;               /* of the letter that was dropped */
     uint64_t old_hash;           /* REPLACE: of the record that it was made from */
     int64_t before_wall_ns;      /* EXPIRE: letters older than this go */
     bool ok, stale, done;        /* stale: the record has changed meanwhile */
@@ -53,7 +54,7 @@ struct work {
     struct arena *arena;
     struct totals totals;
     struct strbuf garbage; /* names of files to remove after the commit, each with its NUL */
-    uint64_t dropped, damaged;
+    uint64_t dropped, dropped_rows, damaged;
     int rc; /* of LMDB; not 0: abort */
 };
 
@@ -95,22 +96,24 @@ static void set_record_aside(struct work *w, uint64_t id, MDB_val key, MDB_val v
     log_error("damaged dead letter set aside: id=%016llx file=%s", (unsigned long long)id, name);
 }
 
-/* Deletes a record and remembers its file. */
-static void delete_record(struct work *w, uint64_t id, MDB_val key, MDB_val value)
+/* Deletes a record and remembers its file. Returns the rows of the letter. */
+static uint64_t delete_record(struct work *w, uint64_t id, MDB_val key, MDB_val value)
 {
     struct letter letter;
     struct letter_file file;
     struct err err = { 0 };
     if (!letter_decode(id, str_of_val(value), false, w->arena, &letter, &file, &err)) {
         set_record_aside(w, id, key, value);
-        return;
+        return 0;
     }
     w->totals.letters = less(w->totals.letters, 1);
+    w->totals.rows = less(w->totals.rows, letter.rows);
     w->totals.bytes = less(w->totals.bytes, letter_stored_bytes(value.mv_size, &file));
     dlq_cause_went(&w->totals.causes, letter.code);
     if (file.bytes > 0)
         strbuf_add_bytes(&w->garbage, file.name, strlen(file.name) + 1);
     w->rc = mdb_del(w->txn, w->k->dbi, &key, NULL);
+    return letter.rows;
 }
 
 /* The letter with the least id. False when there is none, or rc is set. */
@@ -139,7 +142,7 @@ static bool drop_oldest(struct work *w)
     if (!find_oldest(w, &id, key, &value))
         return false;
     uint64_t letters = w->totals.letters;
-    delete_record(w, id, val_of(str_make(key, sizeof(key))), value);
+    w->dropped_rows += delete_record(w, id, val_of(str_make(key, sizeof(key))), value);
     w->dropped++;
     return w->rc == 0 && w->totals.letters < letters;
 }
@@ -196,6 +199,7 @@ static void apply_add(struct work *w, struct write_op *op)
         if (w->rc != 0)
             return;
         w->totals.letters++;
+        w->totals.rows += image->rows;
         w->totals.bytes += bytes;
         dlq_cause_came(&w->totals.causes, image->code);
     }
@@ -221,7 +225,7 @@ static void apply_drop(struct work *w, struct write_op *op)
     MDB_val key, value;
     if (!find_record(w, op, raw, &key, &value))
         return;
-    delete_record(w, op->id, key, value);
+    op->rows = delete_record(w, op->id, key, value);
     op->ok = w->rc == 0;
 }
 
@@ -253,13 +257,14 @@ static void apply_replace(struct work *w, struct write_op *op)
                 (unsigned long long)w->k->options.bytes_max);
         return;
     }
-    delete_record(w, op->id, key, value);
+    (void)delete_record(w, op->id, key, value);
     if (w->rc != 0)
         return;
     letter_seal(image, op->id);
     value = val_of(strbuf_view(&image->record));
     w->rc = mdb_put(w->txn, w->k->dbi, &key, &value, 0);
     w->totals.letters++;
+    w->totals.rows += image->rows;
     w->totals.bytes += letter_stored_bytes(image->record.len, &image->file);
     dlq_cause_came(&w->totals.causes, image->code);
     op->ok = w->rc == 0;
@@ -294,7 +299,7 @@ static void apply_expire(struct work *w, struct write_op *op)
         if (good && letter.first_wall_ns >= op->before_wall_ns)
             break;
         uint64_t letters = w->totals.letters;
-        delete_record(w, id, val_of(str_make(raw, sizeof(raw))), value);
+        w->dropped_rows += delete_record(w, id, val_of(str_make(raw, sizeof(raw))), value);
         w->dropped += good;
         if (w->rc != 0 || w->totals.letters == letters)
             break;
@@ -427,6 +432,7 @@ static void after_commit(struct work *w)
     k->totals = w->totals;
     k->damaged += w->damaged;
     k->capped += w->dropped;
+    k->capped_rows += w->dropped_rows;
     mutex_unlock(&k->lock);
     for (size_t at = 0; at < w->garbage.len; at += strlen(w->garbage.data + at) + 1)
         keeper_remove_file(k, w->garbage.data + at);
@@ -779,10 +785,12 @@ static bool lmdb_get(struct dlq *dlq, uint64_t id, struct arena *arena, struct l
 
 /* ---- drop, note, stats, step ---- */
 
-static bool lmdb_drop(struct dlq *dlq, uint64_t id, struct err *err)
+static bool lmdb_drop(struct dlq *dlq, uint64_t id, uint64_t *rows, struct err *err)
 {
     struct write_op op = { .kind = OP_DROP, .id = id };
     submit(keeper_of(dlq), &op);
+    if (rows != NULL)
+        *rows = op.rows;
     if (!op.ok)
         *err = op.err;
     return op.ok;
@@ -827,7 +835,9 @@ static void lmdb_stats(struct dlq *dlq, struct dlq_stats *stats)
         .letters = k->totals.letters,
         .bytes = k->totals.bytes,
         .bytes_max = k->options.bytes_max,
+        .rows = k->totals.rows,
         .capped = k->capped,
+        .capped_rows = k->capped_rows,
         .damaged = k->damaged,
         .oldest_wall_ns = k->totals.oldest_wall_ns,
         .causes = k->totals.causes,

@@ -109,7 +109,7 @@ static bool mem_get(struct dlq *dlq, uint64_t id, struct arena *arena, struct le
     return kept != NULL || dlq_no_letter(id, err);
 }
 
-static bool mem_drop(struct dlq *dlq, uint64_t id, struct err *err)
+static bool mem_drop(struct dlq *dlq, uint64_t id, uint64_t *rows, struct err *err)
 {
     struct dlq_mem *mem = mem_of(dlq);
     mutex_lock(&mem->lock);
@@ -122,6 +122,8 @@ static bool mem_drop(struct dlq *dlq, uint64_t id, struct err *err)
     mutex_unlock(&mem->lock);
     if (kept == NULL)
         return dlq_no_letter(id, err);
+    if (rows != NULL)
+        *rows = kept->letter.rows;
     mem_letter_free(kept);
     return true;
 }
@@ -155,8 +157,11 @@ static void mem_stats(struct dlq *dlq, struct dlq_stats *stats)
     *stats = (struct dlq_stats){ .letters = mem->count, .bytes = mem->bytes, .bytes_max = mem->bytes_max };
     if (mem->count > 0)
         stats->oldest_wall_ns = LIST_ENTRY(mem->letters.next, struct mem_letter, link)->letter.first_wall_ns;
-    LIST_EACH (node, &mem->letters)
-        dlq_cause_came(&stats->causes, LIST_ENTRY(node, struct mem_letter, link)->letter.code);
+    LIST_EACH (node, &mem->letters) {
+        const struct letter *letter = &LIST_ENTRY(node, struct mem_letter, link)->letter;
+        stats->rows += letter->rows;
+        dlq_cause_came(&stats->causes, letter->code);
+    }
     mutex_unlock(&mem->lock);
 }
 

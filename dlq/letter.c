@@ -8,7 +8,8 @@
 #include "base/hash.h"
 
 enum {
-    FORMAT_BYTE = 1,
+    FORMAT_WITHOUT_ROWS = 1,
+    FORMAT_BYTE = 2,
     FLAG_TOKEN_GIVEN = 1,
     FLAG_FILE = 2,
     FLAG_BLOB_IN_FILE = 4,
@@ -17,7 +18,7 @@ enum {
     FLAGS_ALL = 31,
     FILE_NAME_RAW_BYTES = 16,
     CHECKSUM_BYTES = 8,
-    FIXED_BYTES = 2 + 8 + 8 + 4 + 8 + 4 + 8,         /* format byte to body bytes */
+    FIXED_BYTES = 2 + 8 + 8 + 4 + 8 + 4 + 8 + 8,     /* format byte to rows */
     FILE_FIELDS_BYTES = FILE_NAME_RAW_BYTES + 8 + 8, /* name, bytes, hash */
     ZSTD_LEVEL = 3,
     SETTINGS_MAX = 4096
@@ -137,6 +138,7 @@ static void put_record(struct strbuf *out, const struct letter *letter, unsigned
     put_number(out, letter->row, 8);
     put_number(out, letter->attempts, 4);
     put_number(out, letter->body.len, 8);
+    put_number(out, letter->rows, 8);
     must(out->len == FIXED_BYTES);
 }
 
@@ -151,6 +153,7 @@ void letter_encode(const struct letter *letter, struct rng *rng, struct letter_i
     unsigned flags = choose_flags(column.len, reason.len, blob.len, body.len);
     struct letter_file *file = &image->file;
     image->code = letter->code;
+    image->rows = letter->rows;
     file->has_blob = (flags & FLAG_BLOB_IN_FILE) != 0;
     file->has_reason = (flags & FLAG_REASON_IN_FILE) != 0;
     file->has_body = (flags & FLAG_BODY_IN_FILE) != 0;
@@ -287,7 +290,7 @@ static void read_file_fields(struct reader *r, struct letter_file *file)
 static bool read_head(struct reader *r, struct letter *letter, struct letter_file *file, struct err *err)
 {
     uint64_t format = take_number(r, 1), flags = take_number(r, 1);
-    if (!r->ok || format != FORMAT_BYTE || flags > FLAGS_ALL)
+    if (!r->ok || (format != FORMAT_BYTE && format != FORMAT_WITHOUT_ROWS) || flags > FLAGS_ALL)
         return corrupted(err, "unknown record format");
     letter->token_given = (flags & FLAG_TOKEN_GIVEN) != 0;
     file->has_blob = (flags & FLAG_BLOB_IN_FILE) != 0;
@@ -302,6 +305,7 @@ static bool read_head(struct reader *r, struct letter *letter, struct letter_fil
     letter->row = take_number(r, 8);
     letter->attempts = (uint32_t)take_number(r, 4);
     letter->body_bytes = take_number(r, 8);
+    letter->rows = format == FORMAT_BYTE ? take_number(r, 8) : 0;
     if (has_file)
         read_file_fields(r, file);
     return true;
@@ -312,7 +316,7 @@ bool letter_decode(uint64_t id, struct str record, bool with_body, struct arena 
 {
     *letter = (struct letter){ .id = id };
     *file = (struct letter_file){ 0 };
-    if (record.len < FIXED_BYTES + CHECKSUM_BYTES)
+    if (record.len < CHECKSUM_BYTES)
         return corrupted(err, "record too short");
     struct reader tail = { str_from(record, record.len - CHECKSUM_BYTES), true };
     struct reader r = { str_sub(record, 0, record.len - CHECKSUM_BYTES), true };

@@ -1,13 +1,14 @@
 /* letter.h: a dead letter as bytes: a record small enough for LMDB, and a file where the rest does not fit.
  *
- *   record   format 1 | flags | first, last, code, row, attempts, body bytes | [file: name, bytes, hash]
+ *   record   format 2 | flags | first, last, code, row, attempts, body bytes, rows | [file: name, bytes, hash]
  *            | column | reason | [blob] | [body, zstd] | xxh3 over key and all before
  *   file     "SLUICEDL" | lengths of blob, reason, body | xxh3 over the head, blob and reason
  *            | blob | reason | body, zstd
  *   blob     what never changes: database, table, format, user, peer, query, columns, token, settings
  *
- * Numbers are little endian. Key and record together are at most LETTER_RECORD_MAX bytes. The body leaves the record
- * first, then the blob; a reason that still does not fit is cut there and whole in the file. Pure: no disk, no clock.
+ * Format 1 has no rows. Numbers are little endian. Key and record together are at most LETTER_RECORD_MAX bytes. The
+ * body leaves the record first, then the blob; a reason that still does not fit is cut there and whole in the file.
+ * Pure: no disk, no clock.
  */
 #ifndef SLUICE_DLQ_LETTER_H
 #define SLUICE_DLQ_LETTER_H
@@ -45,7 +46,8 @@ struct letter_image {
     struct strbuf record; /* without its checksum, which needs the id */
     struct strbuf content;
     struct letter_file file;
-    int code; /* the letter's */
+    int code;      /* the letter's */
+    uint64_t rows; /* the same */
 };
 /* Fills image, which starts zeroed. A reason or column beyond the limits is cut. */
 void letter_encode(const struct letter *letter, struct rng *rng, struct letter_image *image);

@@ -1,10 +1,9 @@
 /* lmdb_env.c: the environment of the LMDB keeper.
  *
- *   DATA/dlq/_opening   the last start did not get through its first look at the environment: a child looks first now
- *
- * A start: claim the directory, map the file, look whether it is whole, read every record once (counting, and finding
- * those that are damaged and the files that nobody speaks of), sweep, compact. An environment that does not open goes
- * to the damaged directory whole. */
+ * A start: claim the directory, let a child read the file (LMDB believes what it reads: a damaged page may end the
+ * process that looks at it), open it, read every record once (counting, and finding those that are damaged and the
+ * files that nobody speaks of), sweep, compact. An environment that the child cannot read goes to the damaged directory
+ * whole. */
 #include "dlq/lmdb_env.h"
 
 #include <errno.h>
@@ -91,14 +90,8 @@ void keeper_set_file_aside(struct keeper *k, const char *name)
 
 static void on_assert(MDB_env *env, const char *fact)
 {
-    struct keeper *k = mdb_env_get_userctx(env);
-    struct fs_file *file = NULL;
-    struct err err = { 0 };
-    char path[PATH_BYTES];
+    const struct keeper *k = mdb_env_get_userctx(env);
     log_error("LMDB assertion failed: dir=%s fact=\"%s\"", k->dir, fact);
-    if (path_join(path, k->dir, "", LMDB_MARKER_NAME, &err) && fs_append_to(k->options.fs, path, &file, &err) &&
-        !fs_finish(k->options.fs, &file, true, &err))
-        log_error("marker not written: %s", err.text);
     must_fail(fact, "lmdb", 0);
 }
 
@@ -192,14 +185,60 @@ void keeper_release(struct keeper *k)
     mutex_unlock(claims_lock());
 }
 
-int lmdb_read_database(MDB_txn *txn, MDB_dbi dbi, uint64_t *sum)
+/* LMDB's end of a walk, if as many records were met as there have to be: a page that is none may be passed over. */
+static int end_of_walk(MDB_txn *txn, MDB_dbi dbi, size_t records, int rc)
+{
+    MDB_stat stat;
+    if (rc != MDB_NOTFOUND)
+        return rc;
+    rc = mdb_stat(txn, dbi, &stat);
+    return rc != 0 ? rc : stat.ms_entries == records ? MDB_NOTFOUND : MDB_CORRUPTED;
+}
+
+/* Every byte of a database goes into the sum. MDB_NOTFOUND where it ends as it has to. */
+static int read_database(MDB_txn *txn, MDB_dbi dbi, uint64_t *sum)
 {
     MDB_cursor *cursor;
     MDB_val key, value;
+    size_t records = 0;
     int rc = mdb_cursor_open(txn, dbi, &cursor);
-    while (rc == 0 && (rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0)
+    for (; rc == 0 && (rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0; records++)
         *sum ^= hash64(str_of_val(key)) ^ hash64(str_of_val(value));
-    return rc;
+    return end_of_walk(txn, dbi, records, rc);
+}
+
+/* A list of pages, the highest first, with its length in front. */
+static bool free_list_is_sound(MDB_val value, size_t last_page)
+{
+    enum { META_PAGES = 2 };
+    size_t count = 0, before = last_page + 1, page;
+    if (value.mv_size < sizeof count)
+        return false;
+    memcpy(&count, value.mv_data, sizeof count);
+    if (count > value.mv_size / sizeof page - 1)
+        return false;
+    for (size_t i = 1; i <= count; i++) {
+        memcpy(&page, (const char *)value.mv_data + i * sizeof page, sizeof page);
+        if (page < META_PAGES || page >= before)
+            return false;
+        before = page;
+    }
+    return true;
+}
+
+int lmdb_read_free_pages(MDB_txn *txn)
+{
+    MDB_cursor *cursor;
+    MDB_val key, value;
+    MDB_envinfo info;
+    size_t records = 0;
+    int rc = mdb_env_info(mdb_txn_env(txn), &info);
+    if (rc == 0)
+        rc = mdb_cursor_open(txn, LMDB_FREE_PAGES, &cursor);
+    for (; rc == 0 && (rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT)) == 0; records++)
+        if (!free_list_is_sound(value, info.me_last_pgno))
+            return MDB_CORRUPTED;
+    return end_of_walk(txn, LMDB_FREE_PAGES, records, rc);
 }
 
 /* In the child. */
@@ -213,14 +252,14 @@ static _Noreturn void read_all_and_exit(struct keeper *k)
     int rc = keeper_env_open(k);
     if (rc != 0)
         _exit(is_damage(rc) ? 1 : 0);
-    bool sound = mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) == 0 &&
-                 lmdb_read_database(txn, LMDB_FREE_PAGES, &sum) == MDB_NOTFOUND &&
-                 lmdb_read_database(txn, k->dbi, &sum) == MDB_NOTFOUND;
+    (void)mdb_env_set_assert(k->env, NULL); /* the log may be locked by a thread that this process has not */
+    bool sound = mdb_txn_begin(k->env, NULL, MDB_RDONLY, &txn) == 0 && lmdb_read_free_pages(txn) == MDB_NOTFOUND &&
+                 read_database(txn, k->dbi, &sum) == MDB_NOTFOUND;
     _exit(sound ? (int)(sum & 0) : 1);
 }
 
-/* Reads every byte of the environment in a child, so that a crash inside LMDB is only the child's. Before any thread
- * was started, and before this process opens the environment itself. */
+/* Reads every byte of the environment in a child, so that a crash inside LMDB is only the child's. Before this process
+ * opens the environment itself. */
 static bool child_can_read(struct keeper *k)
 {
     pid_t child = fork();
@@ -233,21 +272,6 @@ static bool child_can_read(struct keeper *k)
         if (errno != EINTR)
             return true;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-/* True when the file ends before the last page that its head speaks of: reading there would be a SIGBUS. */
-static bool file_is_short(struct keeper *k)
-{
-    MDB_envinfo info;
-    MDB_stat env_stat;
-    struct fs_stat st;
-    struct err err = { 0 };
-    char path[PATH_BYTES];
-    if (mdb_env_info(k->env, &info) != 0 || mdb_env_stat(k->env, &env_stat) != 0)
-        return true;
-    if (!path_join(path, k->dir, "", "data.mdb", &err) || !fs_get_stat(k->options.fs, path, &st, &err))
-        return true;
-    return st.bytes < (uint64_t)(info.me_last_pgno + 1) * env_stat.ms_psize;
 }
 
 /* The whole directory goes; a new one takes its place. */
@@ -263,26 +287,6 @@ static bool replace_dir(struct keeper *k, const char *why, struct err *err)
     count_damage(k);
     keeper_release(k);
     return fs_make_dirs(k->options.fs, k->dir, err) && claim_dir(k, err);
-}
-
-static bool set_marker(struct keeper *k, bool present, struct err *err)
-{
-    struct fs *fs = k->options.fs;
-    struct fs_file *file = NULL;
-    char path[PATH_BYTES];
-    if (!path_join(path, k->dir, "", LMDB_MARKER_NAME, err))
-        return false;
-    if (!present)
-        return fs_remove(fs, path, err);
-    bool ok = fs_append_to(fs, path, &file, err) && fs_sync(fs, file, err);
-    return fs_finish(fs, &file, ok, err) && fs_sync_dir(fs, k->dir, err);
-}
-
-static bool has_marker(struct keeper *k)
-{
-    char path[PATH_BYTES];
-    struct err err = { 0 };
-    return path_join(path, k->dir, "", LMDB_MARKER_NAME, &err) && fs_exists(k->options.fs, path);
 }
 
 /* What the first look finds. */
@@ -318,6 +322,7 @@ static void count_record(struct census *c, uint64_t id, struct str record, struc
         return;
     }
     c->totals.bytes += letter_stored_bytes(record.len, &file);
+    c->totals.rows += letter.rows;
     dlq_cause_came(&c->totals.causes, letter.code);
     if (c->totals.oldest_wall_ns == 0)
         c->totals.oldest_wall_ns = letter.first_wall_ns;
@@ -448,20 +453,10 @@ static bool sweep(struct keeper *k, struct census *c, struct err *err)
 /* Opens the environment and counts what is in it. *damage: it cannot be used; err and *damage false: not now. */
 static bool open_and_count(struct keeper *k, struct census *c, bool *damage, struct err *err)
 {
-    *damage = has_marker(k) && !child_can_read(k);
+    *damage = !child_can_read(k);
     if (*damage)
         return err_set(err, ERR_CORRUPTED_DATA, "reading it crashed or failed");
-    if (!set_marker(k, true, err))
-        return false;
-    int rc = env_map(k);
-    if (rc == 0) {
-        bool is_short = file_is_short(k);
-        keeper_env_close(k);
-        *damage = is_short && !child_can_read(k);
-        if (*damage)
-            return err_set(err, ERR_CORRUPTED_DATA, "the file is cut off");
-        rc = keeper_env_open(k);
-    }
+    int rc = keeper_env_open(k);
     if (rc == 0)
         rc = take_census(k, c);
     if (rc != 0) {
@@ -495,7 +490,6 @@ bool keeper_start(struct keeper *k, struct err *err)
     }
     if (ok)
         compact_if_mostly_free(k);
-    ok = ok && set_marker(k, false, err); /* only now: what was done since reads the environment too */
     census_fini(&c);
     return ok && (k->env != NULL || err_set(err, ERR_CANNOT_OPEN_FILE, "dead letters in %s do not open", k->dir));
 }

@@ -11,12 +11,11 @@
 #include "dlq/letter.h"
 
 enum { META_BYTES = 1 + 8 + 8 + 8 };
-#define LMDB_MARKER_NAME "_opening" /* there while an environment is opened that nobody has looked at yet */
 enum { LMDB_FREE_PAGES = 0 }; /* the database in which LMDB keeps lists of free pages, each with its length in front */
 #define LMDB_MAP_BYTES ((size_t)16 << 30) /* address space; never resized */
 
 struct totals {
-    uint64_t letters, bytes;
+    uint64_t letters, rows, bytes;
     int64_t oldest_wall_ns;
     struct dlq_causes causes;
 };
@@ -40,7 +39,7 @@ struct keeper {
     bool reopening;    /* no new readers */
     unsigned readers;  /* read transactions under way */
     struct totals totals;
-    uint64_t damaged, capped;
+    uint64_t damaged, capped, capped_rows;
     bool read_only;
 
     /* The leader's alone; readers may use env and dbi between read_begin and read_end. */
@@ -61,8 +60,9 @@ static inline struct str str_of_val(MDB_val v)
 /* "dead letters: DOING: what LMDB says"; false. */
 bool lmdb_err(struct err *err, enum err_code code, int rc, const char *doing);
 
-/* Every byte of one database goes into the sum. LMDB's error, MDB_NOTFOUND where it ends as it has to. */
-int lmdb_read_database(MDB_txn *txn, MDB_dbi dbi, uint64_t *sum);
+/* Looks at every list of free pages: a wrong number there would crash the next writer. LMDB's error, MDB_NOTFOUND where
+ * all is well. */
+int lmdb_read_free_pages(MDB_txn *txn);
 
 /* The value of key 'M': the next id and the number of the last write transaction. */
 struct str lmdb_meta_encode(uint64_t next_id, uint64_t txn_number, unsigned char out[META_BYTES]);

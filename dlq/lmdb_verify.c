@@ -66,7 +66,7 @@ static void check_record(struct reading *r, struct str key, struct str value)
 
 static void check_names(struct reading *r)
 {
-    static const char *const known[] = { "data.mdb", "lock.mdb", LMDB_MARKER_NAME };
+    static const char *const known[] = { "data.mdb", "lock.mdb" };
     struct fs_names names = { 0 };
     struct err err = { 0 };
     if (!fs_list(r->fs, r->dir, &names, &err))
@@ -89,7 +89,6 @@ static int read_env(struct reading *r)
     MDB_dbi dbi;
     MDB_cursor *cursor;
     MDB_val key, value;
-    uint64_t sum = 0;
     int rc = mdb_env_create(&env);
     if (rc == 0)
         rc = mdb_env_set_mapsize(env, LMDB_MAP_BYTES);
@@ -97,7 +96,7 @@ static int read_env(struct reading *r)
         rc = mdb_env_open(env, r->dir, MDB_RDONLY | MDB_NOLOCK, 0);
     if (rc == 0)
         rc = mdb_txn_begin(env, NULL, MDB_RDONLY, &txn);
-    if (rc == 0 && (rc = lmdb_read_database(txn, LMDB_FREE_PAGES, &sum)) == MDB_NOTFOUND)
+    if (rc == 0 && (rc = lmdb_read_free_pages(txn)) == MDB_NOTFOUND)
         rc = mdb_dbi_open(txn, NULL, 0, &dbi);
     if (rc == 0)
         rc = mdb_cursor_open(txn, dbi, &cursor);

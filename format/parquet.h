@@ -121,6 +121,10 @@ struct parquet_stats parquet_stats(const struct parquet_file *file, size_t row_g
  * CORRUPTED_DATA, CHECKSUM_DOESNT_MATCH with row group, column and page. */
 must_use bool parquet_read_column(struct parquet_file *file, size_t row_group, size_t column, struct column *c,
                                   struct err *err);
+enum parquet_profile parquet_profile(const struct parquet_file *file);
+/* Whether each String in the column carries the STRING annotation, or none does: columns with other bytes than UTF-8 go
+ * without it. */
+bool parquet_text_is(const struct parquet_file *file, size_t column, bool annotated);
 /* Whether the strings of a column of a row group, if it has any, are all dictionary-coded; *bytes: no less than what
  * the dictionaries take. */
 bool parquet_strings_are_coded(const struct parquet_file *file, size_t row_group, size_t column, uint64_t *bytes);

@@ -13,10 +13,11 @@ struct parquet_file {
     struct pq_meta meta;
     struct schema *schema;
     struct pq_schema tree;
-    struct parquet_stats *stats; /* [row group][column]; NULL: nothing is known */
-    uint64_t check_bytes;        /* what sluice.check says of the bytes before the footer */
-    bool checked;                /* it says something */
-    bool foreign;                /* of another writer, or read as if it were */
+    struct parquet_stats *stats;  /* [row group][column]; NULL: nothing is known */
+    uint64_t check_bytes;         /* what sluice.check says of the bytes before the footer */
+    bool checked;                 /* it says something */
+    enum parquet_profile profile; /* of its own files */
+    bool foreign;                 /* of another writer, or read as if it were */
     bool verify_checksums;
     uint64_t memory_max;
     uint64_t bytes_read; /* atomic */

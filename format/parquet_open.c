@@ -158,8 +158,7 @@ static bool read_columns(const json_t *json, struct parquet_file *file, struct e
 }
 
 /* known: NULL, or what it will very likely be. */
-static bool read_schema(struct parquet_file *file, const struct pq_known_schema *known, enum parquet_profile *profile,
-                        struct err *err)
+static bool read_schema(struct parquet_file *file, const struct pq_known_schema *known, struct err *err)
 {
     struct str text = parquet_metadata(file, STR("sluice.schema"));
     if (text.len == 0)
@@ -170,7 +169,7 @@ static bool read_schema(struct parquet_file *file, const struct pq_known_schema 
         return err_set(err, ERR_NOT_IMPLEMENTED, "Parquet file: written by a newer sluice (sluice.format is not 1)");
     if (known != NULL && str_eq(text, known->text)) {
         file->schema = schema_ref(known->schema);
-        *profile = known->profile;
+        file->profile = known->profile;
         return true;
     }
     json_error_t why;
@@ -180,8 +179,8 @@ static bool read_schema(struct parquet_file *file, const struct pq_known_schema 
         err_set(err, ERR_CORRUPTED_DATA, "Parquet file: sluice.schema: %s", why.text);
         goto done;
     }
-    *profile = str_is(member(json, "profile"), "native") ? PARQUET_NATIVE : PARQUET_LAKE;
-    if (*profile == PARQUET_LAKE && !str_is(member(json, "profile"), "lake"))
+    file->profile = str_is(member(json, "profile"), "native") ? PARQUET_NATIVE : PARQUET_LAKE;
+    if (file->profile == PARQUET_LAKE && !str_is(member(json, "profile"), "lake"))
         damaged(err, "its sluice.schema names no known profile");
     else
         ok = read_columns(json, file, err);
@@ -272,11 +271,10 @@ static struct parquet_file *file_new(parquet_read_fn *read, void *context, uint6
 
 static bool open_own(struct parquet_file *file, const struct pq_known_schema *known, struct err *err)
 {
-    enum parquet_profile profile = PARQUET_LAKE;
     if (!read_footer(file, err) || !pq_meta_parse(file->footer, file->footer_offset, file->arena, &file->meta, err) ||
-        !check_footer(file, err) || !read_schema(file, known, &profile, err))
+        !check_footer(file, err) || !read_schema(file, known, err))
         return false;
-    if (!pq_schema_build(file->schema, profile, file->arena, &file->tree, err))
+    if (!pq_schema_build(file->schema, file->profile, file->arena, &file->tree, err))
         return err_set(err, ERR_CORRUPTED_DATA, "Parquet file: sluice.schema holds what cannot be stored");
     if (!check_tree(file, err) || !check_counts(file, err))
         return false;
@@ -336,6 +334,22 @@ void parquet_close(struct parquet_file *file)
 struct schema *parquet_schema(const struct parquet_file *file)
 {
     return file->schema;
+}
+
+enum parquet_profile parquet_profile(const struct parquet_file *file)
+{
+    return file->profile;
+}
+
+bool parquet_text_is(const struct parquet_file *file, size_t column, bool annotated)
+{
+    for (size_t i = file->tree.column_leaf[column]; i < file->tree.column_leaf[column + 1]; i++) {
+        const struct pq_leaf *leaf = &file->tree.leaves[i];
+        bool has = file->meta.elements[leaf->element].logical == PQ_LOGICAL_STRING;
+        if (leaf->type->kind == TYPE_STRING && has != annotated)
+            return false;
+    }
+    return true;
 }
 
 uint64_t parquet_rows(const struct parquet_file *file)

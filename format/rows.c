@@ -183,9 +183,10 @@ bool row_format_joinable(const struct row_format *format)
     return format->joinable;
 }
 
-bool rows_check_framing(const struct row_format *format, struct str body, struct err *err)
+bool rows_check_framing(const struct row_format *format, struct str body, uint64_t *rows, struct err *err)
 {
-    return format->framing == NULL || format->framing(body, err);
+    *rows = 0;
+    return format->framing == NULL || format->framing(format, body, rows, err);
 }
 
 /* ---- the insert's columns ---- */

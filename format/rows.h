@@ -58,8 +58,9 @@ must_use bool rows_parse(const struct row_format *format, struct str body, const
                          struct block *block, struct rows_report *report, struct err *err);
 
 /* A look at the structure only, at admission: brackets and quotes closed. Never refuses what rows_parse would take, as
- * long as no errors are tolerated: not to be asked where input_format_allow_errors_num or _ratio is set. */
-must_use bool rows_check_framing(const struct row_format *format, struct str body, struct err *err);
+ * long as no errors are tolerated: not to be asked where input_format_allow_errors_num or _ratio is set. *rows: how
+ * many it saw; 0 where it cannot tell. */
+must_use bool rows_check_framing(const struct row_format *format, struct str body, uint64_t *rows, struct err *err);
 /* May bodies of this format be joined as bytes, and with what between them; for the forwarder. */
 bool row_format_joinable(const struct row_format *format);
 #endif

@@ -92,7 +92,8 @@ struct row_format {
     void (*sync)(struct row_parser *p); /* to the next row, after an error; NULL: cannot */
     bool (*finish)(struct row_parser *p);
     void (*end)(struct row_parser *p); /* after success and failure, also of start(): releases p->own */
-    must_use bool (*framing)(struct str body, struct err *err); /* NULL: nothing to see */
+    /* See rows_check_framing. NULL: nothing to see. */
+    must_use bool (*framing)(const struct row_format *format, struct str body, uint64_t *rows, struct err *err);
 };
 
 /* Reads a value into the column of the schema, or notes that it is to take its DEFAULT. */

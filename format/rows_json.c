@@ -317,6 +317,7 @@ struct json_frame json_frame(struct str body)
 {
     static const struct json_frame unsure = { .unsure = true };
     char open[FRAME_DEPTH];
+    struct json_frame frame = { 0 };
     size_t depth = 0, objects = 0;
     const char *p = body.data, *end = body.data + body.len;
     bool in_string = false;
@@ -339,6 +340,8 @@ struct json_frame json_frame(struct str body)
         else if (c == '{' || c == '[') {
             if (depth == FRAME_DEPTH)
                 return unsure;
+            frame.arrays += c == '[' && depth == 0;
+            frame.objects += c == '{' && (depth == 0 || (depth == 1 && open[0] == '['));
             open[depth++] = c;
             objects += c == '{';
         } else if (c == '}' || c == ']') {
@@ -348,28 +351,44 @@ struct json_frame json_frame(struct str body)
             objects -= c == '}';
         }
     }
-    return (struct json_frame){ .in_string = in_string,
-                                .in_object = objects > 0,
-                                .innermost = depth > 0 ? open[depth - 1] : '\0' };
+    frame.in_string = in_string;
+    frame.in_object = objects > 0;
+    frame.innermost = depth > 0 ? open[depth - 1] : '\0';
+    return frame;
 }
 
 /* Brackets and quotes closed at the end. Where brackets do not pair up (the engine takes that within what becomes a
  * String) nothing is said: typing will tell. */
-static bool json_framing(struct str body, struct err *err)
+static bool brackets_closed(const struct json_frame *frame, struct err *err)
 {
-    struct json_frame frame = json_frame(body);
-    if (frame.unsure)
+    if (frame->unsure)
         return true;
-    if (frame.in_string)
+    if (frame->in_string)
         return err_set(err, ERR_CANNOT_PARSE_QUOTED_STRING,
                        "Cannot parse JSON string: expected closing quote, but the body ends");
-    if (frame.innermost == '{')
+    if (frame->innermost == '{')
         return err_set(err, ERR_CANNOT_READ_ALL_DATA,
                        "Unexpected end of stream while parsing JSON: the body ends inside an object");
-    if (frame.innermost == '[')
+    if (frame->innermost == '[')
         return err_set(err, ERR_CANNOT_PARSE_INPUT_ASSERTION_FAILED,
                        "Cannot parse input: expected ']' at end of stream");
     return true;
+}
+
+static bool json_framing(const struct row_format *format, struct str body, uint64_t *rows, struct err *err)
+{
+    struct json_frame frame = json_frame(body);
+    (void)format;
+    *rows = frame.objects;
+    return brackets_closed(&frame, err);
+}
+
+static bool compact_framing(const struct row_format *format, struct str body, uint64_t *rows, struct err *err)
+{
+    struct json_frame frame = json_frame(body);
+    uint64_t heads = (uint64_t)format->with_names + format->with_types;
+    *rows = frame.arrays > heads ? frame.arrays - heads : 0;
+    return brackets_closed(&frame, err);
 }
 
 const struct row_format rows_json_each_row = { .name = "JSONEachRow",
@@ -490,7 +509,7 @@ static bool compact_finish(struct row_parser *p)
     {                                                                                                                  \
         .name = format_name, .strings = as_strings, .with_names = names_row, .with_types = types_row,                  \
         .joinable = !(names_row), .takes_errors = true, .start = compact_start, .row = compact_row,                    \
-        .sync = row_sync_unescaped_line, .finish = compact_finish, .framing = json_framing                             \
+        .sync = row_sync_unescaped_line, .finish = compact_finish, .framing = compact_framing                          \
     }
 const struct row_format rows_json_compact[3] = { COMPACT("JSONCompactEachRow", false, false, false),
                                                  COMPACT("JSONCompactEachRowWithNames", false, true, false),

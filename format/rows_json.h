@@ -33,9 +33,11 @@ must_use bool json_document_head(struct row_parser *p, bool as_header);
 /* The other fields behind the data, and }. */
 must_use bool json_document_rest(struct row_parser *p);
 
-/* What is still open at the end of the body. */
+/* What is in the body, and what is still open at its end. */
 struct json_frame {
-    bool unsure; /* brackets do not pair up, or are too deep: typing will tell */
+    bool unsure;      /* brackets do not pair up, or are too deep: typing will tell; nothing else is known then */
+    uint64_t objects; /* outside of everything, or in the array around all */
+    uint64_t arrays;  /* outside of everything */
     bool in_string, in_object;
     char innermost; /* '{', '[', or 0 */
 };

@@ -370,9 +370,11 @@ static enum row_step as_string_row(struct row_parser *p)
     return ROW_READ;
 }
 
-static bool as_string_framing(struct str body, struct err *err)
+static bool as_string_framing(const struct row_format *format, struct str body, uint64_t *rows, struct err *err)
 {
     struct json_frame frame = json_frame(body);
+    (void)format;
+    *rows = frame.objects;
     if (frame.unsure || !frame.in_object)
         return true;
     return err_set(err, ERR_INCORRECT_DATA, "Unexpected end of file while parsing JSON object");

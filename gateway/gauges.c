@@ -93,29 +93,69 @@ static void read_tables(struct gateway *gateway, struct gather *gather)
     free(tables);
 }
 
-/* capped: letters that a cap has dropped, which their keeper alone knows. One may have come and gone there before the
- * ledger hears of it. */
-static void read_ledger(struct gateway *gateway, uint64_t capped)
+static void read_inserts(const struct ledger_page *page, int64_t capped)
 {
-    uint64_t inserts[LEDGER_ACCOUNTS];
-    ledger_read(gateway->ledger, inserts);
-    capped = MIN(capped, inserts[LEDGER_LETTERS]);
-    metric_set(METRIC_INSERTS_LETTERS, (double)(inserts[LEDGER_LETTERS] - capped));
-    metric_set(METRIC_INSERTS_PENDING, (double)inserts[LEDGER_PENDING]);
+    const uint64_t *inserts = page->inserts;
+    metric_set(METRIC_INSERTS_LETTERS, (double)((int64_t)inserts[LEDGER_LETTERS] - capped));
+    metric_set(METRIC_INSERTS_PENDING, (double)(inserts[LEDGER_BUFFER] + inserts[LEDGER_SPOOL] + inserts[LEDGER_SINK]));
     metric_series_set_count(metric_series(METRIC_INSERTS_ACCEPTED, NULL), inserts[LEDGER_ACCEPTED]);
     metric_series_set_count(metric_series1(METRIC_INSERTS_RECOVERED, STR("dead_letters")), inserts[LEDGER_RECOVERED]);
     metric_series_set_count(metric_series1(METRIC_INSERTS_RECOVERED, STR("spool")), inserts[LEDGER_RECOVERED_SPOOL]);
     metric_series_set_count(metric_series(METRIC_INSERTS_WRITTEN, NULL), inserts[LEDGER_WRITTEN]);
     metric_series_set_count(metric_series(METRIC_INSERTS_DUPLICATE, NULL), inserts[LEDGER_DUPLICATE]);
     metric_series_set_count(metric_series1(METRIC_INSERTS_DISCARDED, STR("command")), inserts[LEDGER_DISCARDED]);
-    metric_series_set_count(metric_series1(METRIC_INSERTS_DISCARDED, STR("cap")), capped);
+    metric_series_set_count(metric_series1(METRIC_INSERTS_DISCARDED, STR("cap")), (uint64_t)capped);
+}
+
+static void read_rows_of_table(const struct ledger_table *table)
+{
+    static const struct {
+        enum ledger_account account;
+        const char *name;
+    } places[] = { { LEDGER_BUFFER, "buffer" }, { LEDGER_SPOOL, "spool" }, { LEDGER_SINK, "sink" } };
+    struct str accepted[] = { STR("clickhouse"), table->name };
+    metric_series_set_count(metric_series(METRIC_ROWS_ACCEPTED, accepted), table->rows[LEDGER_ACCEPTED]);
+    metric_series_set_count(metric_series1(METRIC_ROWS_WRITTEN, table->name), table->rows[LEDGER_WRITTEN]);
+    metric_series_set_count(metric_series1(METRIC_ROWS_DUPLICATE, table->name), table->rows[LEDGER_DUPLICATE]);
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++)
+        metric_series_set(metric_series(METRIC_ROWS_PENDING, (struct str[]){ table->name, str_of(places[i].name) }),
+                          (double)table->rows[places[i].account]);
+}
+
+static void read_rows(const struct ledger_page *page, int64_t capped)
+{
+    const uint64_t *rows = page->rows;
+    for (size_t i = 0; i < page->tables_count; i++)
+        read_rows_of_table(&page->tables[i]);
+    metric_set(METRIC_DEAD_LETTER_ROWS, (double)((int64_t)rows[LEDGER_LETTERS] - capped));
+    metric_series_set_count(metric_series1(METRIC_ROWS_RECOVERED, STR("dead_letters")), rows[LEDGER_RECOVERED]);
+    metric_series_set_count(metric_series1(METRIC_ROWS_RECOVERED, STR("spool")), rows[LEDGER_RECOVERED_SPOOL]);
+    metric_series_set_count(metric_series1(METRIC_ROWS_DISCARDED, STR("command")), rows[LEDGER_DISCARDED]);
+    metric_series_set_count(metric_series1(METRIC_ROWS_DISCARDED, STR("cap")), (uint64_t)capped);
+    metric_series_set_count(metric_series1(METRIC_ROWS_DISCARDED, STR("configuration")), rows[LEDGER_SKIPPED]);
+}
+
+/* Letters that a cap has dropped only their keeper knows. */
+static void read_ledger(struct gateway *gateway, const struct dlq_stats *letters)
+{
+    struct arena *arena = arena_new(4096);
+    struct ledger_page page;
+    ledger_read(gateway->ledger, arena, &page);
+    read_inserts(&page, (int64_t)letters->capped);
+    read_rows(&page, (int64_t)letters->capped_rows);
+    for (size_t i = 0; i < page.losses_count; i++) {
+        struct str reason = str_of(page.losses[i].reason);
+        metric_series_set_count(metric_series1(METRIC_INSERTS_LOST, reason), page.losses[i].inserts);
+        metric_series_set_count(metric_series1(METRIC_ROWS_LOST, reason), page.losses[i].rows);
+    }
+    arena_free(arena);
 }
 
 static void read_letters(struct gateway *gateway)
 {
     struct dlq_stats stats;
     dlq_get_stats(gateway->dlq, &stats);
-    read_ledger(gateway, stats.capped);
+    read_ledger(gateway, &stats);
     for (size_t i = 0; i < stats.causes.count; i++) {
         int code = stats.causes.entries[i].code;
         struct str reason = code == 0 ? STR("other") : str_of(err_name((enum err_code)code));

@@ -245,7 +245,8 @@ static bool may_write(struct request *request, const struct plan *plan, struct e
                            err);
 }
 
-static bool admission_check(struct request *request, const struct plan *plan, struct err *err)
+/* rows: how many framing saw. */
+static bool admission_check(struct request *request, const struct plan *plan, uint64_t *rows, struct err *err)
 {
     if (!may_write(request, plan, err))
         return false;
@@ -253,12 +254,9 @@ static bool admission_check(struct request *request, const struct plan *plan, st
         request->home->parked_count >= request->home->rules->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
-    const struct format_settings *format = &plan->shape->format_settings;
-    if (format->input_format_allow_errors_num > 0 || format->input_format_allow_errors_ratio > 0)
-        return true; /* a torn row may be one of those that are let pass */
     if (plan->settings.wait)
         return true; /* the flush refuses it alone, and knows the types that the engine's code depends on */
-    return rows_check_framing(plan->shape->format, request->data, err);
+    return shape_check_framing(plan->shape, request->data, rows, err);
 }
 
 /* The parameters are the request's and go with it: what waits has to mean the same without them. */
@@ -345,17 +343,19 @@ static enum request_step admit_select(struct request *request, const struct plan
 enum request_step insert_admit(struct request *request, const struct plan *plan)
 {
     struct err err = { 0 };
+    uint64_t rows = 0;
     if (plan->settings.token.len > 0) /* of the statement's own clause */
         request->token = plan->settings.token;
     if (plan->is_select)
         return admit_select(request, plan);
-    if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &err))
+    if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &rows, &err))
         return answer_error(request, &err);
     if (plan->null_schema != NULL) {
         request->shape = shape_ref(plan->shape);
         return request_to_pool(request, insert_null_work);
     }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
+    insert->rows_framed = rows;
     if (request->body_reserved > 0) { /* from here on the buffers count it */
         gateway_release_body(request->gateway, request->body_reserved);
         request->body_reserved = 0;

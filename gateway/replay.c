@@ -33,6 +33,7 @@ struct item {
     struct err err;
     uint64_t rows, error_row;
     char error_column[64];
+    struct shape *shape; /* a reference, where somebody waited for the verdict */
 };
 
 static void group_unref(struct group *group)
@@ -66,6 +67,8 @@ static void letter_done(void *context, const struct insert *insert)
     memcpy(item->error_column, insert->error_column, sizeof(item->error_column));
     item->decided = true;
     bool abandoned = ticket->abandoned;
+    if (!abandoned)
+        item->shape = shape_ref(insert->shape);
     group->open--;
     cond_signal(&group->decided);
     mutex_unlock(&group->lock);
@@ -201,13 +204,19 @@ static void note_stored(struct gateway *gateway, const struct item *item, struct
                         struct replay_verdict *verdict)
 {
     struct err err = { 0 };
-    verdict->verdict = item->outcome == INSERT_STORED ? "stored" : "duplicate";
+    uint64_t booked = 0;
+    bool stored = item->outcome == INSERT_STORED;
+    verdict->verdict = stored ? "stored" : "duplicate";
     CRASH_POINT("replay.stored");
-    if (dlq_drop(gateway->dlq, verdict->id, &err))
-        ledger_move(gateway->ledger, LEDGER_LETTERS, item->outcome == INSERT_STORED ? LEDGER_WRITTEN : LEDGER_DUPLICATE,
-                    1);
-    else if (err.code != ERR_FILE_DOESNT_EXIST) /* else somebody replayed or dropped it at the same time */
+    if (dlq_drop(gateway->dlq, verdict->id, &booked, &err)) {
+        enum ledger_account to = stored ? LEDGER_WRITTEN : LEDGER_DUPLICATE;
+        struct ledger_entry entry = { 0 };
+        ledger_add(&entry, LEDGER_LETTERS, to, 1, 0);
+        ledger_add_rows(&entry, LEDGER_LETTERS, to, booked, item->rows);
+        ledger_post(gateway->ledger, &entry, item->shape->full_name);
+    } else if (err.code != ERR_FILE_DOESNT_EXIST) { /* else somebody replayed or dropped it at the same time */
         verdict->message = arena_printf(arena, "its rows are stored, but the letter stays: %s", err.text);
+    }
 }
 
 static void report(struct gateway *gateway, const struct item *item, struct arena *arena,
@@ -298,6 +307,7 @@ static size_t replay_group(struct gateway *gateway, struct replay_verdict *verdi
             free(tickets[i]);
         }
         report(gateway, &item, arena, &verdicts[i]);
+        shape_unref(item.shape);
     }
     group_unref(group);
     return done;
@@ -399,17 +409,24 @@ bool replay_drop(struct gateway *gateway, const struct letter_choice *choice, st
     for (size_t i = 0; i < out->count; i++) {
         struct err problem = { 0 };
         struct replay_verdict *verdict = &out->verdicts[i];
-        if (!dlq_drop(gateway->dlq, verdict->id, &problem)) {
+        uint64_t rows = 0;
+        if (!dlq_drop(gateway->dlq, verdict->id, &rows, &problem)) {
             refuse(verdict, &problem, arena);
             continue;
         }
         verdict->verdict = "dropped";
-        ledger_move(gateway->ledger, LEDGER_LETTERS, LEDGER_DISCARDED, 1);
+        ledger_move(gateway->ledger, LEDGER_LETTERS, LEDGER_DISCARDED, 1, rows, STR_EMPTY);
     }
     return true;
 }
 
 /* ---- edit, import ---- */
+
+/* As metrics name it. */
+static struct str letter_table(const struct letter *letter, struct arena *arena)
+{
+    return str_of(arena_printf(arena, STR_FMT "." STR_FMT, STR_ARG(letter->database), STR_ARG(letter->table)));
+}
 
 static void apply_edit(void *context, struct letter *letter)
 {
@@ -425,8 +442,8 @@ static void apply_edit(void *context, struct letter *letter)
             *changes[i].field = changes[i].value;
 }
 
-/* Whether the letter, as it is in arena, means something; its statement then. */
-static bool name_statement(struct gateway *gateway, struct letter *letter, struct arena *arena, struct err *err)
+/* Whether the letter, as it is in arena, means something; its statement and the number of its rows then. */
+static bool understand(struct gateway *gateway, struct letter *letter, struct arena *arena, struct err *err)
 {
     struct shape *shape = NULL;
     if (letter->table.len == 0)
@@ -434,6 +451,7 @@ static bool name_statement(struct gateway *gateway, struct letter *letter, struc
     if (!letter_shape(gateway, letter, arena, &shape, err))
         return false;
     letter->query = arena_dup(arena, shape->query);
+    letter->rows = shape_count_rows(shape, letter->body);
     shape_unref(shape);
     return true;
 }
@@ -441,12 +459,26 @@ static bool name_statement(struct gateway *gateway, struct letter *letter, struc
 struct whole_edit {
     struct letter_edit edit;
     struct str query;
+    uint64_t rows, rows_before;
 };
 static void apply_whole_edit(void *context, struct letter *letter)
 {
     struct whole_edit *whole = context;
     apply_edit(&whole->edit, letter);
     letter->query = whole->query;
+    whole->rows_before = letter->rows;
+    letter->rows = whole->rows;
+}
+
+static void book_edit(struct gateway *gateway, const struct whole_edit *whole, const struct letter *letter,
+                      struct arena *arena)
+{
+    uint64_t more = whole->rows > whole->rows_before ? whole->rows - whole->rows_before : 0;
+    uint64_t less = whole->rows_before + more - whole->rows;
+    struct ledger_entry entry = { 0 };
+    ledger_add(&entry, LEDGER_ACCEPTED, LEDGER_LETTERS, 0, more);
+    ledger_add(&entry, LEDGER_LETTERS, LEDGER_DISCARDED, 0, less);
+    ledger_post(gateway->ledger, &entry, letter_table(letter, arena));
 }
 
 static void edit_letter(struct gateway *gateway, struct replay_verdict *verdict, const struct letter_edit *edit,
@@ -464,14 +496,17 @@ static void edit_letter(struct gateway *gateway, struct replay_verdict *verdict,
     bool ok = dlq_get(gateway->dlq, verdict->id, own, &letter, &err);
     if (ok) {
         apply_edit(&whole.edit, &letter);
-        ok = name_statement(gateway, &letter, own, &err);
+        ok = understand(gateway, &letter, own, &err);
         whole.query = letter.query;
+        whole.rows = letter.rows;
     }
     ok = ok && dlq_change(gateway->dlq, verdict->id, apply_whole_edit, &whole, &err);
-    if (ok)
+    if (ok) {
         verdict->verdict = "edited";
-    else
+        book_edit(gateway, &whole, &letter, own);
+    } else {
         refuse(verdict, &err, arena);
+    }
     arena_free(own);
 }
 
@@ -494,11 +529,11 @@ void replay_import(struct gateway *gateway, struct letter *letter, struct arena 
         rng_uuid4_text(gateway->rng, token);
         letter->token = str_of(token);
     }
-    if (!name_statement(gateway, letter, arena, &err) || !dlq_add(gateway->dlq, letter, &err)) {
+    if (!understand(gateway, letter, arena, &err) || !dlq_add(gateway->dlq, letter, &err)) {
         refuse(verdict, &err, arena);
         return;
     }
     verdict->id = letter->id;
-    ledger_move(gateway->ledger, LEDGER_ACCEPTED, LEDGER_LETTERS, 1);
+    ledger_move(gateway->ledger, LEDGER_ACCEPTED, LEDGER_LETTERS, 1, letter->rows, letter_table(letter, arena));
     metric_series_add(metric_series1(METRIC_DEAD_LETTERS_ADDED, str_of(err_name((enum err_code)letter->code))), 1);
 }

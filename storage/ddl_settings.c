@@ -191,7 +191,10 @@ bool table_settings_set(struct table_settings *s, struct str name, struct str pr
 
 bool table_settings_known(struct str name)
 {
-    bool known = str_is(name, "profile") || str_is(name, "codec");
+    static const char *const own[] = { "profile", "codec", "publish", "invalid_utf8" };
+    bool known = false;
+    for (size_t i = 0; i < ARRAY_COUNT(own) && !known; i++)
+        known = str_is(name, own[i]);
     for (size_t i = 0; i < ARRAY_COUNT(numbers) && !known; i++)
         known = str_is(name, numbers[i].name);
     for (size_t i = 0; i < ARRAY_COUNT(engine_settings) && !known; i++)

@@ -164,11 +164,8 @@ static bool same_form(const struct table_settings *s, const struct type *a, cons
 bool delta_alter_check(const struct table_def *before, const struct table_def *after, struct err *err)
 {
     const struct table_settings *was = &before->settings, *is = &after->settings;
-    if (was->publish != is->publish)
-        return err_set(err, ERR_NOT_IMPLEMENTED, "publish is chosen when the table is created: copy it to another");
-    if (!is->publish)
-        return true;
-    if (was->profile != is->profile || delta_text_is_binary(was) != delta_text_is_binary(is))
+    if (was->publish && is->publish &&
+        (was->profile != is->profile || delta_text_is_binary(was) != delta_text_is_binary(is)))
         return err_set(err, ERR_NOT_IMPLEMENTED,
                        "how published files are read cannot change: profile, invalid_utf8 = 'keep'");
     for (size_t i = 0; i < before->stored->columns_count; i++) {
@@ -178,10 +175,60 @@ bool delta_alter_check(const struct table_def *before, const struct table_def *a
             (column->type->nullable && !now->type->nullable))
             return err_set(err, ERR_NOT_IMPLEMENTED,
                            "column " STR_FMT
-                           " of a published table cannot be dropped, renamed or given another Delta type",
+                           " is in the table's Delta log: it cannot be dropped, renamed or given another Delta type "
+                           "(without publication and the directory _delta_log it can)",
                            STR_ARG(column->name));
     }
     return true;
+}
+
+static bool unfit(const struct part *part, struct str column, const char *what, struct err *err)
+{
+    return err_set(err, ERR_NOT_IMPLEMENTED, "publish = 'delta': part %s: column " STR_FMT " %s", part->path,
+                   STR_ARG(column), what);
+}
+
+bool delta_part_text_check(const struct table_def *def, const struct part *part, struct err *err)
+{
+    for (size_t i = 0; i < def->stored->columns_count; i++) {
+        int at = part_column(part, &def->stored->columns[i]);
+        if (at >= 0 && !parquet_text_is(part->file, (size_t)at, !delta_text_is_binary(&def->settings)))
+            return unfit(part, def->stored->columns[i].name,
+                         delta_text_is_binary(&def->settings)
+                             ? "was written as text, and invalid_utf8 = 'keep' publishes binary: copy the table"
+                             : "holds bytes that are not UTF-8, and is published as text: copy the table",
+                         err);
+    }
+    return true;
+}
+
+/* Readers of the log know columns by their names alone. */
+static bool check_part_column(const struct table_def *def, const struct part *part, const struct schema_column *own,
+                              struct err *err)
+{
+    static const char rewrite[] = "is not what it was when the part was written: DETACH and ATTACH its partition first";
+    const struct schema_column *now = column_by_id(def->stored, own->field_id);
+    if (now != NULL)
+        return (str_eq(now->name, own->name) && same_form(&def->settings, now->type, own->type) &&
+                now->type->nullable == own->type->nullable) ||
+               unfit(part, own->name, rewrite, err);
+    for (size_t i = 0; i < def->stored->columns_count; i++) /* one that was dropped */
+        if (str_eq_nocase(def->stored->columns[i].name, own->name))
+            return unfit(part, own->name, rewrite, err);
+    return true;
+}
+
+bool delta_part_check(const struct table_def *def, const struct part *part, struct err *err)
+{
+    const struct schema *schema = parquet_schema(part->file);
+    if (parquet_profile(part->file) != def->settings.profile)
+        return err_set(err, ERR_NOT_IMPLEMENTED,
+                       "publish = 'delta': part %s is of another profile: DETACH and ATTACH its partition first",
+                       part->path);
+    for (size_t i = 0; i < schema->columns_count; i++)
+        if (!check_part_column(def, part, &schema->columns[i], err))
+            return false;
+    return delta_part_text_check(def, part, err);
 }
 
 /* ---- the partition column ---- */

@@ -228,12 +228,57 @@ static bool alter_parts(struct table *table, const struct alter_command *command
     return table_take_out(table, &choice, command->kind == ALTER_DETACH_PARTITION, err);
 }
 
+static bool replace_def(struct run *run, struct table *table, struct table_def *def, struct err *err)
+{
+    if (!catalog_write_def(run->store, table->dir, def, err))
+        return false;
+    table_set_def(table, def);
+    return true;
+}
+
+/* No part is written meanwhile as it was to be before. */
+static bool toggle_publication(struct run *run, struct table *table, struct table_def *def, struct err *err)
+{
+    if (!table_exclusive_begin(table, false, err))
+        return false;
+    bool ok = (!def->settings.publish || table_publish_check(table, def, err)) && replace_def(run, table, def, err);
+    if (ok)
+        table_publish_anew(table);
+    table_exclusive_end(table);
+    return ok;
+}
+
+static bool has_delta_log(struct table *table)
+{
+    struct strbuf dir = table_path(table, "_delta_log", "");
+    bool has = fs_exists(table->env->fs, strbuf_cstr(&dir));
+    strbuf_fini(&dir);
+    return has;
+}
+
+static bool change_def(struct run *run, struct table *table, struct err *err)
+{
+    const struct table_def *before = table_def(table);
+    struct table_spec spec;
+    struct table_def *def = NULL;
+    table_spec_of(before, run->arena, &spec);
+    if (!table_spec_alter(&spec, run->statement.alters, run->statement.alters_count, run->arena, err) ||
+        !table_def_build(&spec, &def, err))
+        return false;
+    bool published = before->settings.publish && def->settings.publish;
+    bool ok = (!published && !has_delta_log(table)) || delta_alter_check(before, def, err);
+    if (ok)
+        ok = before->settings.publish == def->settings.publish ? replace_def(run, table, def, err)
+                                                               : toggle_publication(run, table, def, err);
+    if (!ok)
+        table_def_free(def);
+    return ok;
+}
+
 static bool alter_table(struct run *run, struct err *err)
 {
     struct ddl_statement *statement = &run->statement;
     struct table *table = NULL;
-    struct table_spec spec;
-    struct table_def *def = NULL;
     bool changes = false, ok = true;
     if (!find(run, &statement->names[0], &table, err))
         return false;
@@ -241,21 +286,8 @@ static bool alter_table(struct run *run, struct err *err)
         return true;
     for (size_t i = 0; i < statement->alters_count; i++)
         changes = changes || !is_of_parts(statement->alters[i].kind);
-    if (changes) {
-        table_spec_of(table_def(table), run->arena, &spec);
-        ok = table_spec_alter(&spec, statement->alters, statement->alters_count, run->arena, err) &&
-             table_def_build(&spec, &def, err);
-        if (ok && !delta_alter_check(table_def(table), def, err)) {
-            table_def_free(def);
-            ok = false;
-        }
-        if (ok && !catalog_write_def(run->store, table->dir, def, err)) {
-            table_def_free(def);
-            ok = false;
-        } else if (ok) {
-            table_set_def(table, def);
-        }
-    }
+    if (changes)
+        ok = change_def(run, table, err);
     for (size_t i = 0; i < statement->alters_count && ok; i++)
         if (is_of_parts(statement->alters[i].kind))
             ok = alter_parts(table, &statement->alters[i], err);

@@ -597,9 +597,10 @@ uint64_t table_clean_step(struct table *t, uint64_t now_ns)
         return again;
     table_log_begin(t);
     tokens_expire(t->tokens, now_ns, clock_wall_ns(t->env->clock));
-    if (has_trouble(t) && table_settle_doubts(t))
+    bool logged = table_log_mend(t, &err); /* first: it names what a part was that is removed as doubtful */
+    if (logged && has_trouble(t) && table_settle_doubts(t))
         log_info("directory can be synced again, inserts are taken: table=%s", t->full_name);
-    if (!table_log_flushes(t, &err))
+    if (!logged || !table_log_flushes(t, &err))
         log_error("tokens.log cannot be written: table=%s error=%s", t->full_name, err.text);
     table_remove_useless(t);
     forget_files(t);

@@ -10,6 +10,7 @@
 
 #include "base/crash_points.h"
 #include "base/log.h"
+#include "storage/delta_schema.h"
 #include "storage/table_impl.h"
 
 static const char detached_dir[] = "_detached";
@@ -275,7 +276,8 @@ static bool attach_file(void *context, const char *path, const char *dir, const 
     if (wanted && strcmp(part->table_uuid, table_def(t)->uuid) != 0)
         ok = err_set(err, ERR_BAD_ARGUMENTS, "part %s belongs to another table", part->path);
     else if (wanted)
-        ok = attach_part(t, part, path, name, err);
+        ok = (!table_def(t)->settings.publish || delta_part_text_check(table_def(t), part, err)) &&
+             attach_part(t, part, path, name, err);
     attach->attached += wanted && ok;
     part_unref(part);
     return ok;

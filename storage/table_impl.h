@@ -165,8 +165,9 @@ void table_note_flush(struct table *table, struct hash128 flush_id);
 /* Appends and syncs the records; a log whose end is not trusted is written anew. */
 must_use bool table_log_append(struct table *table, const struct strbuf *records, size_t count, struct err *err);
 must_use bool table_log_rewrite(struct table *table, const struct strbuf *records, size_t count, struct err *err);
-void table_log_all(struct table *table, struct strbuf *out); /* what a log written now says */
-void table_log_begin(struct table *table);                   /* waits for its turn */
+must_use bool table_log_mend(struct table *table, struct err *err); /* written anew, if an append or rewrite failed */
+void table_log_all(struct table *table, struct strbuf *out);        /* what a log written now says */
+void table_log_begin(struct table *table);                          /* waits for its turn */
 void table_log_end(struct table *table);
 must_use bool table_log_flushes(struct table *table, struct err *err); /* what table_note_flush noted */
 void table_log_add_part(struct strbuf *records, size_t *count, const struct part *part);
@@ -205,6 +206,11 @@ bool table_scrub_part(struct table *table, struct part *part, uint64_t now_ns);
 /* ---- publication, in table_publish.c ---- */
 /* Brings the Delta log up to date if that is due, or now if forced. Returns when to look next. One thread at a time. */
 uint64_t table_publish_step(struct table *table, uint64_t now_ns, bool force);
+/* Whether the active parts can be published as the definition says; within an exclusive section. Errors:
+ * NOT_IMPLEMENTED. */
+must_use bool table_publish_check(struct table *table, const struct table_def *def, struct err *err);
+/* The log, if there is one, has to be replayed before it is known what is in it; within an exclusive section. */
+void table_publish_anew(struct table *table);
 /* Whether the log still needs the file of an old part; needs lock. */
 bool table_publication_keeps(const struct table *table, const struct part *part, int64_t now_ms);
 

@@ -636,6 +636,10 @@ bool table_insert(struct table *t, const struct schema *schema, struct block *bl
         return err_set(err, ERR_LOGICAL_ERROR, "insert into %s with a schema that is not the table's", t->full_name);
     if (!table_commit_begin(t, err))
         return false;
+    if (f.def->settings.publish != table_def(t)->settings.publish) { /* its text has to be looked at anew */
+        table_commit_end(t);
+        return err_set(err, ERR_TABLE_IS_BEING_RESTARTED, "publication of %s has just begun or ended", t->full_name);
+    }
     bool ok = is_usable(t, err) && table_check_parts(t, options, &delay_ns, err) && view_block(&f, block, err);
     if (ok) {
         f.partition_of = mem_alloc(block->rows * sizeof *f.partition_of);

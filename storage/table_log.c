@@ -115,6 +115,12 @@ bool table_log_rewrite(struct table *t, const struct strbuf *records, size_t cou
     return ok;
 }
 
+bool table_log_mend(struct table *t, struct err *err)
+{
+    struct strbuf none = { 0 };
+    return !t->log_broken || table_log_rewrite(t, &none, 0, err);
+}
+
 bool table_log_append(struct table *t, const struct strbuf *records, size_t count, struct err *err)
 {
     if (count == 0)

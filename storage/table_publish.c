@@ -252,6 +252,31 @@ static bool publish(struct table *t, struct err *err)
     return ok;
 }
 
+/* ---- publication begins, or ends ---- */
+
+bool table_publish_check(struct table *t, const struct table_def *def, struct err *err)
+{
+    struct part_set *set = table_snapshot(t);
+    bool ok = true;
+    for (size_t i = 0; i < set->count && ok; i++)
+        ok = delta_part_check(def, set->parts[i], err);
+    part_set_unref(set);
+    return ok;
+}
+
+void table_publish_anew(struct table *t)
+{
+    struct publication *p = &t->publication;
+    delta_log_free(p->log); /* the publisher works within commits: it is not at it */
+    mutex_lock(&t->lock);
+    *p = (struct publication){ .version = -1, .changes = p->changes + 1, .changes_published = p->changes_published };
+    for (size_t i = 0; i < t->current->count; i++)
+        t->current->parts[i]->publication = PART_UNPUBLISHED;
+    for (size_t i = 0; i < t->old_count; i++)
+        t->old[i]->publication = PART_UNPUBLISHED;
+    mutex_unlock(&t->lock);
+}
+
 /* ---- when ---- */
 
 /* What the disk has is not known any more: the log is replayed before the next try. */

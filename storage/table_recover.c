@@ -7,7 +7,8 @@
  *   5  set damaged files aside, remove what is no more and what a DETACH or ATTACH left, sync every directory
  *
  * Nothing is removed before step 4 is on disk, and each step gives the same result when it is run again, so a crash
- * anywhere in here is harmless. */
+ * anywhere in here is harmless. A disk without room for step 4 puts it off, and the removals with it, to the cleaning.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -455,6 +456,21 @@ static bool write_log(struct recovery *r, struct err *err)
 
 /* ---- 5: the disk ---- */
 
+static bool is_dead(const struct table *t, const struct found *found)
+{
+    return (found->fate == FATE_CUT || found->fate == FATE_INCOMPLETE) && !stays_cut(t, found->fate);
+}
+
+/* No room for the log: the old one stays, and with it all that it hides; the cleaning writes and removes later. */
+static void put_off_removal(struct recovery *r, const struct err *why)
+{
+    struct table *t = r->table;
+    for (size_t i = 0; i < r->parts_count; i++)
+        if (is_dead(t, &r->parts[i]))
+            table_add_doubt(t, r->parts[i].part->path, NULL, NULL);
+    log_warn("no room to write tokens.log anew, it is tried again: table=%s error=%s", t->full_name, why->text);
+}
+
 static bool set_damaged_aside(struct recovery *r, struct err *err)
 {
     for (size_t i = 0; i < r->damaged_count; i++) {
@@ -467,10 +483,15 @@ static bool set_damaged_aside(struct recovery *r, struct err *err)
 
 static bool remove_dead(struct recovery *r, struct err *err)
 {
+    if (!write_log(r, err)) {
+        if (err->code != ERR_NOT_ENOUGH_SPACE)
+            return false;
+        put_off_removal(r, err);
+        return true;
+    }
     size_t incomplete = 0, cut = 0;
     for (size_t i = 0; i < r->parts_count; i++) {
-        if ((r->parts[i].fate != FATE_CUT && r->parts[i].fate != FATE_INCOMPLETE) ||
-            stays_cut(r->table, r->parts[i].fate))
+        if (!is_dead(r->table, &r->parts[i]))
             continue;
         incomplete += r->parts[i].fate == FATE_INCOMPLETE;
         cut += r->parts[i].fate == FATE_CUT;
@@ -548,10 +569,9 @@ bool table_recover(struct table *t, struct err *err)
         mark_incomplete(&r);
         adopt_parts(&r);
         t->block_next = r.last_block + 1;
-        ok = write_log(&r, err) && set_damaged_aside(&r, err) && remove_dead(&r, err) && forget_detached(&r, err) &&
-             sync_dirs(&r, err);
+        ok = remove_dead(&r, err) && set_damaged_aside(&r, err) && forget_detached(&r, err) && sync_dirs(&r, err);
     }
-    if (ok && t->old_count == 0)
+    if (ok && t->old_count == 0 && list_empty(&t->doubts))
         t->cuts_count = 0; /* their files are gone, durably */
     recovery_fini(&r);
     return ok || err_wrap(err, "recover table %s", t->full_name);
@@ -568,6 +588,17 @@ bool table_open(struct table_env *env, const char *dir, struct table_def *def, s
     return true;
 }
 
+/* The log has told why, too: without room for the note the file goes alone. */
+static bool write_note(struct table_env *env, const char *name, const struct strbuf *note, struct err *err)
+{
+    if (fs_write_durably(env->fs, env->damaged_dir, name, strbuf_view(note), true, err))
+        return true;
+    if (err->code != ERR_NOT_ENOUGH_SPACE)
+        return false;
+    log_warn("no room for the note about a damaged file: file=%s error=%s", name, err->text);
+    return true;
+}
+
 bool table_set_aside(struct table_env *env, const char *path, const char *label, const struct err *why, struct err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -577,8 +608,8 @@ bool table_set_aside(struct table_env *env, const char *path, const char *label,
     bool ok = path_join(target, env->damaged_dir, "", strbuf_cstr(&name), err);
     strbuf_add_text(&name, ".txt");
     strbuf_addf(&note, "file: %s\nof: %s\nwhy: %s\n", path, label, why->text);
-    ok = ok && fs_write_durably(env->fs, env->damaged_dir, strbuf_cstr(&name), strbuf_view(&note), true, err) &&
-         fs_rename(env->fs, path, target, err) && fs_sync_dir(env->fs, env->damaged_dir, err);
+    ok = ok && write_note(env, strbuf_cstr(&name), &note, err) && fs_rename(env->fs, path, target, err) &&
+         fs_sync_dir(env->fs, env->damaged_dir, err);
     strbuf_fini(&name);
     strbuf_fini(&note);
     if (!ok)

@@ -8,17 +8,32 @@ import { spawnSync } from 'node:child_process'
 import { Daemon, check, equal, skip, test } from './lib.mjs'
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-full-'))
-const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', dir], { encoding: 'utf8' })
+const data = path.join(dir, 'data')
+fs.mkdirSync(data)
+const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=12m', 'tmpfs', data], { encoding: 'utf8' })
 if (mounted.status !== 0) {
-  fs.rmdirSync(dir)
+  fs.rmSync(dir, { recursive: true })
   skip(`cannot mount a tmpfs (not root?): ${mounted.stderr ?? mounted.error}`)
 }
 process.on('exit', () => {
-  spawnSync('umount', ['-l', dir])
-  fs.rmdirSync(dir)
+  spawnSync('umount', ['-l', data])
+  fs.rmSync(dir, { recursive: true })
 })
 
-const ballast = path.join(dir, 'ballast')
+const ballast = path.join(data, 'ballast')
+// To the last byte.
+function fill() {
+  const fd = fs.openSync(ballast, 'a')
+  for (let bytes = 1 << 20; bytes > 0;) {
+    try {
+      fs.writeSync(fd, Buffer.alloc(bytes, 1))
+    } catch (error) {
+      equal(error.code, 'ENOSPC', 'the error')
+      bytes >>= 1
+    }
+  }
+  fs.closeSync(fd)
+}
 const stored = []
 const d = await Daemon.start({ dir, args: ['--set', 'flush.attempts=2', '--set', 'flush.retry_max=200ms'] })
 await test(d, {
@@ -52,5 +67,25 @@ await test(d, {
     await d.kill()
     await d.launch()
     equal((await d.rows('SELECT id FROM t ORDER BY id')).map(([id]) => Number(id)), stored, 'ids')
+  },
+  'a start finds the disk full: what is stored can be read, inserts are refused, and it heals when space returns': async () => {
+    await d.sql('CREATE TABLE halves (id UInt64) ENGINE = MergeTree PARTITION BY id % 2 ORDER BY id') // its log is written at each start
+    equal((await d.insert('halves', '{"id":1}\n{"id":2}')).status, 200, 'an insert of two parts')
+    const part = fs.readdirSync(path.join(data, 'tables/default/halves/0')).find((name) => name.endsWith('.parquet'))
+    for (let turn = 0; turn < 2; turn++) {
+      await d.kill()
+      fill()
+      await d.launch()
+      check(d.log.includes('no room to write tokens.log anew'), 'the start had something to write')
+      equal(await d.rows('SELECT count() FROM halves'), [[2]], 'rows')
+      const refused = await d.insert('halves', '{"id":3}')
+      equal([refused.status, refused.headers['x-clickhouse-exception-code']], [503, '243'], refused.text.slice(0, 200))
+      equal(fs.existsSync(path.join(data, 'tables/default/halves/0', part)), true, 'the part')
+    }
+    fs.rmSync(ballast)
+    equal((await d.insert('halves', '{"id":4}')).status, 200, 'once there is room')
+    await d.kill()
+    await d.launch()
+    equal(await d.rows('SELECT id FROM halves ORDER BY id'), [[1], [2], [4]], 'after another start')
   },
 })

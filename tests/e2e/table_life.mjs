@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { Daemon, bin, check, equal, test, until } from './lib.mjs'
+import { Daemon, bin, check, equal, parallel, test, until } from './lib.mjs'
 
 const d = await Daemon.start()
 const run = (...args) => {
@@ -63,6 +63,24 @@ await test(d, {
     equal(await d.rows('SELECT text, s FROM life ORDER BY k'), [['a', 7], ['b', 7]], 'renamed')
     await d.sql('ALTER TABLE life DROP COLUMN text, DROP COLUMN s, ADD COLUMN text String')
     equal(await d.rows('SELECT * FROM life ORDER BY k'), [[1, 1, ''], [2, 2, '']], 'made anew')
+  },
+  'settings change by ALTER, while inserts go on': async () => {
+    await d.sql('CREATE TABLE changing (k UInt64) ENGINE = MergeTree ORDER BY k')
+    const inserts = parallel(8, Array.from({ length: 300 }, (_, k) => async () =>
+      equal((await d.insert('changing', `{"k":${k}}`)).status, 200, `${k}`)))
+    for (let i = 0; i < 5; i++) {
+      await d.sql("ALTER TABLE changing MODIFY SETTING publish = 'delta', publish_interval = 1")
+      await d.sql('ALTER TABLE changing RESET SETTING publish')
+    }
+    await d.sql("ALTER TABLE changing MODIFY SETTING publish = 'delta'")
+    await inserts
+    equal(await count('changing'), 300, 'rows')
+    const log = path.join(d.data, 'tables/default/changing/_delta_log')
+    await until(() => fs.existsSync(log) && fs.readdirSync(log).some((name) => name.endsWith('.json')), 'a version')
+    await d.sql('ALTER TABLE changing MODIFY SETTING parts_to_throw_insert = 1, parts_to_delay_insert = 1')
+    equal((await d.insert('changing', '{"k":300}', { async_insert: 0 })).headers['x-clickhouse-exception-code'], '252', 'thrown')
+    await d.sql('ALTER TABLE changing RESET SETTING parts_to_throw_insert, parts_to_delay_insert')
+    equal((await d.insert('changing', '{"k":300}', { async_insert: 0 })).status, 200, 'no more')
   },
   'a backup of a running daemon is a data directory of its own': async () => {
     await d.insert('life', '{"p":1,"k":100}', { insert_deduplication_token: 'before' })

@@ -145,6 +145,21 @@ await test(d, {
     for (const bad of [['--listen', 'nowhere'], ['--set', 'unix.mode=0999'], ['--data-dir', file]])
       equal((await checked(bad)).code, 78, bad.join(' '))
   },
+  'the daemon reads no files but those it needs': async () => {
+    const [, level] = /sandbox: landlock=(\d+)/.exec(d.log)
+    put('users.d/spy.yaml', 'users: {spy: {password_file: /etc/passwd}}\n')
+    const refused = await command('root', '/-/reload')
+    equal(refused.status, 400, refused.text)
+    check((level === '0' ? /is neither sha256/ : /Permission denied/).test(refused.text), refused.text)
+    put('users.d/spy.yaml', '')
+    put('secrets/eve.hash.new', hash(`${canary}-new`))
+    fs.renameSync(path.join(dir, 'secrets/eve.hash.new'), path.join(dir, 'secrets/eve.hash'))
+    equal((await command('root', '/-/reload')).status, 200, 'a secret that was put in the place of another')
+    equal((await as('eve', 'SELECT 1', '/', `${canary}-new`)).status, 200, 'is the one that counts')
+    const open = await Daemon.start({ args: ['--set', 'sandbox=false'] })
+    check(!open.log.includes('sandbox'), 'it can be turned off')
+    await open.close()
+  },
   'no secret in the log': async () => {
     await as('root', 'SELECT 1', '/', `${canary}-wrong`)
     await d.request({ path: `/?user=root&password=${canary}-wrong`, body: 'SELECT 1' })
@@ -160,7 +175,7 @@ await test(d, {
     equal(await code(as('late', 'SELECT 1')), [403, 516], 'the right one comes too late')
     equal(await failed('budget'), 1, 'it was not tried')
     for (let i = 0; i < 12; i++) equal((await as('eve', 'SELECT 1', '/', `guess ${i}`)).status, 403, `guess ${i} as somebody known`)
-    equal((await as('eve', 'SELECT 1', '/?max_threads=7')).status, 200, 'the one who is known')
+    equal((await as('eve', 'SELECT 1', '/?max_threads=7', `${canary}-new`)).status, 200, 'the one who is known')
   },
 })
 fs.rmSync(dir, { recursive: true })

@@ -133,7 +133,7 @@ static void start_workers(struct world *w)
     struct buffers_limits limits = { .total_bytes_max = 20000 };
     struct dlq_stats letters;
     dlq_get_stats(w->dlq, &letters);
-    ledger_move(w->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, letters.letters);
+    ledger_move(w->ledger, LEDGER_RECOVERED, LEDGER_LETTERS, letters.letters, letters.rows, STR_EMPTY);
     w->buffers = buffers_new(&limits, &w->f.rng.rng, w->ledger, NULL, NULL);
     w->sink = sink_store_new(w->f.store, &w->f.clock.clock, &w->f.rng.rng, &w->hurry, 1 << 20);
     struct flusher_options flusher = { .buffers = w->buffers,
@@ -374,16 +374,27 @@ static void step(struct world *w)
 
 /* ---- ends of a process ---- */
 
-static void check_ledger(struct world *w)
+static void check_accounts(struct world *w, const uint64_t accounts[LEDGER_ACCOUNTS])
 {
-    uint64_t accounts[LEDGER_ACCOUNTS], sources = 0, places = 0;
-    ledger_read(w->ledger, accounts);
+    uint64_t sources = 0, places = 0;
     for (size_t i = 0; i < LEDGER_ACCOUNTS; i++)
         *(i < LEDGER_SOURCES ? &sources : &places) += accounts[i];
     if (sources != places)
         complain(w, "the ledger does not add up", 0);
     if (accounts[LEDGER_LOST] != 0)
         complain(w, "the ledger has something as lost", 0);
+    if (accounts[LEDGER_SKIPPED] != 0)
+        complain(w, "framing saw rows that are none", 0);
+}
+
+static void check_ledger(struct world *w)
+{
+    struct arena *arena = arena_new(1024);
+    struct ledger_page page;
+    ledger_read(w->ledger, arena, &page);
+    check_accounts(w, page.inserts);
+    check_accounts(w, page.rows);
+    arena_free(arena);
 }
 
 static bool is_idle(struct world *w)

@@ -316,10 +316,15 @@ static size_t letters_of(struct world *w, size_t i)
 
 static void check_inserts(struct world *w)
 {
-    uint64_t accounts[LEDGER_ACCOUNTS];
-    ledger_read(w->ledger, accounts);
-    if (accounts[LEDGER_PENDING] != 0 || accounts[LEDGER_LOST] != 0)
-        complain(w, "something is pending or lost", 0);
+    struct arena *arena = arena_new(1024);
+    struct ledger_page page;
+    ledger_read(w->ledger, arena, &page);
+    for (enum ledger_account a = LEDGER_BUFFER; a <= LEDGER_SINK; a++)
+        if (page.inserts[a] != 0 || page.rows[a] != 0)
+            complain(w, "something is pending", 0);
+    if (page.inserts[LEDGER_LOST] != 0)
+        complain(w, "something is lost", 0);
+    arena_free(arena);
     for (size_t i = 0; i < INSERTS; i++) {
         const struct told *told = &w->told[i];
         bool letter = letters_of(w, i) > 0;

@@ -404,9 +404,11 @@ static void try_prefix(struct run *run, const struct row_format *format, struct 
     bool tolerant = s->input_format_allow_errors_num > 0 || s->input_format_allow_errors_ratio > 0;
     struct rows_report report;
     struct err err = { 0 };
-    bool framed = rows_check_framing(format, prefix, &err);
+    uint64_t seen;
+    bool framed = rows_check_framing(format, prefix, &seen, &err);
     bool ok = rows_parse(format, prefix, target, block, &report, &err);
-    bool good = block->rows == (ok ? report.rows : 0) && (framed || !ok || tolerant);
+    bool good =
+        block->rows == (ok ? report.rows : 0) && ((framed && (seen == 0 || seen == report.rows)) || !ok || tolerant);
     for (size_t i = 0; i < block->columns_count; i++)
         good = good && block->columns[i].rows == block->rows;
     if (!good)
@@ -457,10 +459,14 @@ static bool insert(struct run *run, const json_t *c, const struct insert_head *h
     bool tolerant = settings.input_format_allow_errors_num > 0 || settings.input_format_allow_errors_ratio > 0;
     struct err framing_err = { 0 };
     struct str bytes = guarded_str(strbuf_view(&body));
-    bool framed = rows_check_framing(format, bytes, &framing_err);
+    uint64_t seen;
+    bool framed = rows_check_framing(format, bytes, &seen, &framing_err);
     bool ok = rows_parse(format, bytes, &target, block, &report, err);
     if (ok && !framed && !tolerant)
         strbuf_addf(&run->why, "rows_check_framing refuses what is taken: %s; ", framing_err.text);
+    if (ok && !tolerant && seen != 0 && seen != report.rows)
+        strbuf_addf(&run->why, "rows_check_framing saw %llu rows of %llu; ", (unsigned long long)seen,
+                    (unsigned long long)report.rows);
     if (!ok && block->rows != 0)
         strbuf_add_text(&run->why, "a failed insert left rows; ");
     strbuf_fini(&body);

@@ -92,7 +92,7 @@ static void ids_rise_and_are_never_given_again(void **state)
     struct err err = { 0 };
     uint64_t first = add(f, sample_letter(STR("1"))), second = add(f, sample_letter(STR("2")));
     assert_true(first > 0 && second > first);
-    assert_true(dlq_drop(f->dlq, second, &err));
+    assert_true(dlq_drop(f->dlq, second, NULL, &err));
     assert_true(add(f, sample_letter(STR("3"))) > second);
 }
 
@@ -149,7 +149,7 @@ static void letters_are_counted_by_what_was_the_matter(void **state)
     assert_true(dlq_note_attempt(f->dlq, id, &letter, &err)); /* another matter now */
     assert_int_equal(letters_of(f, 27), 1);
     assert_int_equal(letters_of(f, 53), 2);
-    assert_true(dlq_drop(f->dlq, id, &err));
+    assert_true(dlq_drop(f->dlq, id, NULL, &err));
     assert_int_equal(letters_of(f, 53), 1);
 }
 
@@ -180,7 +180,7 @@ static void what_is_dropped_is_gone(void **state)
     assert_int_equal(after.letters, before.letters + 1);
     assert_true(after.bytes > before.bytes + 5000);
     assert_int_equal(after.oldest_wall_ns, 1764518400000000001);
-    assert_true(dlq_drop(f->dlq, id, &err));
+    assert_true(dlq_drop(f->dlq, id, NULL, &err));
     dlq_get_stats(f->dlq, &after);
     assert_int_equal(after.letters, before.letters);
     assert_int_equal(after.bytes, before.bytes);
@@ -188,7 +188,7 @@ static void what_is_dropped_is_gone(void **state)
     assert_false(dlq_get(f->dlq, id, f->arena, &got, &err));
     assert_int_equal(err.code, ERR_FILE_DOESNT_EXIST);
     err.code = ERR_OK;
-    assert_false(dlq_drop(f->dlq, id, &err));
+    assert_false(dlq_drop(f->dlq, id, NULL, &err));
     assert_int_equal(err.code, ERR_FILE_DOESNT_EXIST);
     err.code = ERR_OK;
     assert_false(dlq_note_attempt(f->dlq, id, &got, &err));
@@ -263,7 +263,7 @@ static void a_full_keeper_refuses_and_takes_again_after_a_drop(void **state)
     dlq_get_stats(f->dlq, &stats);
     assert_int_equal(stats.letters, 3);
     assert_true(stats.bytes <= stats.bytes_max && stats.bytes_max == BYTES_MAX);
-    assert_true(dlq_drop(f->dlq, first, &err));
+    assert_true(dlq_drop(f->dlq, first, NULL, &err));
     add(f, letter);
     free((void *)(uintptr_t)body.data);
 }
@@ -303,7 +303,7 @@ static void *add_and_drop_some(void *argument)
         if (!dlq_add(adder->dlq, &letter, &err))
             adder->failed++;
         adder->ids[i] = letter.id;
-        if (i % 4 == 0 && !dlq_drop(adder->dlq, letter.id, &err))
+        if (i % 4 == 0 && !dlq_drop(adder->dlq, letter.id, NULL, &err))
             adder->failed++;
         if (i % 4 == 1 && !dlq_note_attempt(adder->dlq, letter.id, &letter, &err))
             adder->failed++;

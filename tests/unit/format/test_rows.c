@@ -352,9 +352,36 @@ static void framing_refuses_torn_json_only(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
         struct err err = { 0 };
-        bool ok = rows_check_framing(format_of("JSONEachRow"), guarded(cases[i].body), &err);
+        uint64_t rows;
+        bool ok = rows_check_framing(format_of("JSONEachRow"), guarded(cases[i].body), &rows, &err);
         if (ok != (cases[i].code == 0) || (!ok && (int)err.code != cases[i].code))
             fail_msg("%s: %d %s", cases[i].body, (int)err.code, err.text);
+    }
+}
+
+static void framing_counts_rows_where_it_can(void **state)
+{
+    static const struct {
+        const char *format, *body;
+        uint64_t rows;
+    } cases[] = {
+        { "JSONEachRow", "", 0 },
+        { "JSONEachRow", "{\"a\":{\"b\":[{}]}} {}\n,{\"a\":\"{\"}", 3 },
+        { "JSONEachRow", "[{\"a\":[{}]},\n{}]", 2 },
+        { "JSONEachRow", "{\"a\":1]}", 0 },
+        { "JSONCompactEachRow", "[1,[2],{}]\n[3]", 2 },
+        { "JSONCompactEachRowWithNamesAndTypes", "[\"a\"]\n[\"Int8\"]\n[1]", 1 },
+        { "JSONCompactEachRowWithNames", "", 0 },
+        { "JSONAsString", "{} {\"a\":1}", 2 },
+        { "CSV", "1\n2\n", 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        struct err err = { 0 };
+        uint64_t rows = 99;
+        assert_true(rows_check_framing(format_of(cases[i].format), guarded(cases[i].body), &rows, &err));
+        if (rows != cases[i].rows)
+            fail_msg("%s %s: %llu", cases[i].format, cases[i].body, (unsigned long long)rows);
     }
 }
 
@@ -451,6 +478,7 @@ int main(void)
         cmocka_unit_test(nested_columns_agree_in_length),
         cmocka_unit_test(column_lists_are_checked),
         cmocka_unit_test(framing_refuses_torn_json_only),
+        cmocka_unit_test(framing_counts_rows_where_it_can),
         cmocka_unit_test(formats_are_found_by_every_name),
         cmocka_unit_test(rows_that_take_no_bytes_are_refused),
         cmocka_unit_test(every_prefix_is_safe),

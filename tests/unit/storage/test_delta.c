@@ -867,9 +867,6 @@ static void an_alter_cannot_make_published_files_wrong(void **state)
 {
     struct fixture *f = *state;
     ddl(f, published);
-    ddl(f, "CREATE TABLE plain (a Int8) ORDER BY a");
-    assert_int_equal(ddl_code(f, "ALTER TABLE plain MODIFY SETTING publish = 'delta'"), ERR_NOT_IMPLEMENTED);
-    assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING publish = ''"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING invalid_utf8 = 'keep'"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING profile = 'native'"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t ADD COLUMN K UInt8"), ERR_BAD_ARGUMENTS);
@@ -877,6 +874,112 @@ static void an_alter_cannot_make_published_files_wrong(void **state)
     assert_int_equal(ddl_code(f, "ALTER TABLE t DROP COLUMN x"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t RENAME COLUMN x TO y"), ERR_NOT_IMPLEMENTED);
     assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING invalid_utf8 = 'reject', publish_interval = 5"), ERR_OK);
+}
+
+static const char plain[] = "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k";
+
+static void publication_begins_and_ends_by_alter(void **state)
+{
+    struct fixture *f = *state;
+    struct table *t = table_with(f, plain);
+    put(t, 1, 1);
+    put(t, 1, 2);
+    publish(f);
+    assert_false(has_version(f, 0));
+    ddl(f, "ALTER TABLE t MODIFY SETTING publish = 'delta', publish_interval = 3");
+    publish(f);
+    assert_version(f, 0, "CREATE TABLE");
+    assert_version(f, 1, "WRITE +1-1* +2-2*");
+    ddl(f, "ALTER TABLE t RESET SETTING publish");
+    put(t, 1, 3);
+    optimize(f);
+    clean_after(f, 1000);
+    publish(f);
+    assert_false(has_version(f, 2));
+    assert_int_equal(ddl_code(f, "ALTER TABLE t DROP COLUMN s"), ERR_NOT_IMPLEMENTED); /* the log still names it */
+    table_unref(t);
+    fixture_reopen(f);
+    ddl(f, "ALTER TABLE t MODIFY SETTING publish = 'delta'");
+    publish(f);
+    assert_version(f, 2, "WRITE -1-1* -2-2* +1-3*"); /* not all of it was published */
+    t = find_table(f, "t");
+    check_log(f, t);
+    put(t, 1, 4);
+    publish(f);
+    assert_version(f, 3, "WRITE +4-4*");
+    table_unref(t);
+}
+
+/* The same merge as above, but nothing that was published is merged while it is off. */
+static void merges_are_free_again_without_publication(void **state)
+{
+    struct fixture *f = *state;
+    struct table *t = table_with(f, published);
+    put(t, 1, 1);
+    publish(f);
+    put(t, 1, 2);
+    ddl(f, "ALTER TABLE t MODIFY SETTING publish = ''");
+    struct part_set *set = table_snapshot(t);
+    for (size_t i = 0; i < set->count; i++)
+        assert_int_equal(set->parts[i]->publication, PART_UNPUBLISHED);
+    part_set_unref(set);
+    table_unref(t);
+}
+
+static void parts_that_others_would_misread_are_not_published(void **state)
+{
+    static const struct {
+        const char *before; /* the ALTER after which there is a part of before */
+        const char *settings;
+        bool detach;
+    } cases[] = {
+        { "RENAME COLUMN s TO z", "publish = 'delta'", true },
+        { "DROP COLUMN s, ADD COLUMN S UInt8", "publish = 'delta'", true },
+        { "MODIFY SETTING profile = 'native'", "publish = 'delta'", true },
+        { "COMMENT COLUMN s 'x'", "publish = 'delta', invalid_utf8 = 'keep'", false },
+    };
+    struct fixture *f = *state;
+    for (size_t i = 0; i < ARRAY_COUNT(cases); i++) {
+        char sql[256];
+        struct table *t = table_with(f, plain);
+        put(t, 1, 1);
+        snprintf(sql, sizeof sql, "ALTER TABLE t %s", cases[i].before);
+        ddl(f, sql);
+        snprintf(sql, sizeof sql, "ALTER TABLE t MODIFY SETTING %s", cases[i].settings);
+        assert_int_equal(ddl_code(f, sql), ERR_NOT_IMPLEMENTED);
+        assert_false(table_def(t)->settings.publish);
+        if (cases[i].detach) {
+            ddl(f, "ALTER TABLE t DETACH PARTITION 1");
+            ddl(f, "ALTER TABLE t ATTACH PARTITION 1");
+            assert_int_equal(ddl_code(f, sql), ERR_OK);
+        }
+        table_unref(t);
+        ddl(f, "DROP TABLE t");
+    }
+}
+
+static void text_that_is_none_is_not_published_as_text(void **state)
+{
+    struct fixture *f = *state;
+    struct table *t = table_with(f, plain);
+    struct err err = { 0 };
+    struct table_member member;
+    insert(t, (struct row[]){ { 1, 1, "\xff" } }, 1, "");
+    put(t, 2, 1);
+    assert_int_equal(ddl_code(f, "ALTER TABLE t MODIFY SETTING publish = 'delta'"), ERR_NOT_IMPLEMENTED);
+    ddl(f, "ALTER TABLE t DETACH PARTITION 1");
+    struct schema *schema = schema_ref(table_def(t)->schema); /* of an insert that is typed already */
+    ddl(f, "ALTER TABLE t MODIFY SETTING publish = 'delta'");
+    assert_int_equal(ddl_code(f, "ALTER TABLE t ATTACH PARTITION 1"), ERR_NOT_IMPLEMENTED);
+    struct block block;
+    block_start(&block, schema);
+    push_row(&block, schema, &(struct row){ 1, 1, "\xff" });
+    member = (struct table_member){ .rows = 1, .token = STR("") };
+    assert_false(table_insert(t, schema, &block, &member, 1, &no_options, &err));
+    assert_int_equal(err_verdict(err.code), ERR_RETRY);
+    block_fini(&block);
+    schema_unref(schema);
+    table_unref(t);
 }
 
 int main(void)
@@ -913,6 +1016,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(old_versions_go_without_a_gap, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(what_has_no_delta_form_is_refused, fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(an_alter_cannot_make_published_files_wrong, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(publication_begins_and_ends_by_alter, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(merges_are_free_again_without_publication, fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(parts_that_others_would_misread_are_not_published, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(text_that_is_none_is_not_published_as_text, fixture_setup, fixture_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
