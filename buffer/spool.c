@@ -157,9 +157,13 @@ static void give_reserve(struct spool *spool)
 static bool has_room_for_inserts(struct spool *spool, uint64_t need, struct err *err)
 {
     const struct spool_options *o = &spool->options;
-    uint64_t bytes = spool->stats.bytes, free_bytes = 0;
+    uint64_t free_bytes = 0;
     struct err unread;
-    if (bytes > o->bytes_max || need > o->bytes_max - bytes)
+    mutex_lock(&spool->lock);
+    uint64_t bytes = spool->stats.bytes;
+    bool full = spool->stats.full = bytes > o->bytes_max || need > o->bytes_max - bytes;
+    mutex_unlock(&spool->lock);
+    if (full)
         return err_set(err, ERR_NOT_ENOUGH_SPACE, "The spool is full: %llu of %llu bytes (spool.bytes_max)",
                        (unsigned long long)bytes, (unsigned long long)o->bytes_max);
     if (fs_free_bytes(o->fs, spool->dir, &free_bytes, &unread) && free_bytes < o->free_min + need)
@@ -531,7 +535,7 @@ static size_t account_commit(struct spool *spool, struct commit *c)
         spool->syncs_done = c->syncs_asked;
     }
     end_seals(c, true, NULL);
-    cond_broadcast(&spool->committed);
+    cond_broadcast(&spool->changed);
     mutex_unlock(&spool->lock);
     return inserts;
 }
@@ -639,7 +643,7 @@ static void give_up(struct spool *spool, struct commit *c, const struct err *why
     spool->syncs_done = spool->syncs_failed = c->syncs_asked;
     end_seals(c, false, why);
     spool->writer_awake = false; /* it pauses: the disk may need a moment */
-    cond_broadcast(&spool->committed);
+    cond_broadcast(&spool->changed);
     mutex_unlock(&spool->lock);
     refuse_all(spool, &c->inserts, &err, true);
     refuse_all(spool, &c->spills, &err, false);
@@ -767,6 +771,23 @@ static void wake_writer(struct spool *spool, bool rests)
         spool->options.wake_writer(spool->options.context);
 }
 
+static bool may_spill(const struct spool *spool, uint64_t cost, struct err *err)
+{
+    uint64_t max = spool->options.queue_bytes_max;
+    return spool->spills_bytes == 0 || (cost <= max && spool->spills_bytes <= max - cost) ||
+           err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
+                   "Memory limit (for inserts on their way to the spool) exceeded: %llu bytes wait",
+                   (unsigned long long)spool->spills_bytes);
+}
+
+bool spool_has_room(struct spool *spool, uint64_t cost, struct err *err)
+{
+    mutex_lock(&spool->lock);
+    bool ok = may_spill(spool, cost, err);
+    mutex_unlock(&spool->lock);
+    return ok;
+}
+
 static bool may_put(const struct spool *spool, const struct insert *insert, bool buffered, struct err *err)
 {
     if (spool->broken)
@@ -775,12 +796,7 @@ static bool may_put(const struct spool *spool, const struct insert *insert, bool
     if (insert->body_bytes > SPOOL_PAYLOAD_MAX - (1 << 20))
         return err_set(err, ERR_QUERY_IS_TOO_LARGE, "An insert of %zu bytes does not fit the spool",
                        insert->body_bytes);
-    uint64_t max = spool->options.queue_bytes_max, cost = insert_cost(insert);
-    if (!buffered && spool->spills_bytes > 0 && (cost > max || spool->spills_bytes > max - cost))
-        return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
-                       "Memory limit (for inserts on their way to the spool) exceeded: %llu bytes wait",
-                       (unsigned long long)spool->spills_bytes);
-    return true;
+    return buffered || may_spill(spool, insert_cost(insert), err);
 }
 
 bool spool_put(struct spool *spool, struct insert *insert, bool buffered, struct err *err)
@@ -837,7 +853,7 @@ bool spool_seal(struct spool *spool, struct batch *batch, struct err *err)
     wake_writer(spool, rests);
     mutex_lock(&spool->lock);
     while (!seal.over)
-        cond_wait(&spool->committed, &spool->lock);
+        cond_wait(&spool->changed, &spool->lock);
     mutex_unlock(&spool->lock);
     if (seal.ok)
         return true;
@@ -873,10 +889,21 @@ bool spool_sync(struct spool *spool)
     wake_writer(spool, rests);
     mutex_lock(&spool->lock);
     while (spool->syncs_done < asked)
-        cond_wait(&spool->committed, &spool->lock);
+        cond_wait(&spool->changed, &spool->lock);
     bool ok = spool->syncs_failed < asked;
     mutex_unlock(&spool->lock);
     return ok;
+}
+
+bool spool_wait_read(struct spool *spool, uint64_t brought_back, uint64_t deadline_ns)
+{
+    bool in_time = true;
+    mutex_lock(&spool->lock);
+    while (spool->stats.brought_back < brought_back && in_time)
+        in_time = cond_wait_until(&spool->changed, &spool->lock, deadline_ns);
+    bool read = spool->stats.brought_back >= brought_back;
+    mutex_unlock(&spool->lock);
+    return read;
 }
 
 void spool_get_stats(struct spool *spool, struct spool_stats *stats)
@@ -912,7 +939,7 @@ struct spool *spool_new(const struct spool_options *options)
     spool->dir = below(options->data_dir, "/spool");
     spool->damaged_dir = below(options->data_dir, "/damaged");
     mutex_init(&spool->lock, LOCK_SPOOL);
-    cond_init(&spool->committed);
+    cond_init(&spool->changed);
     list_init(&spool->segments);
     list_init(&spool->queue);
     list_init(&spool->spills);
@@ -967,7 +994,7 @@ void spool_close(struct spool *spool)
     ranges_fini(&spool->kept_before);
     ranges_fini(&spool->done);
     ranges_fini(&spool->stored);
-    cond_fini(&spool->committed);
+    cond_fini(&spool->changed);
     mutex_fini(&spool->lock);
     free(spool->data_dir);
     free(spool->dir);

@@ -13,6 +13,7 @@
 #include "format/rows.h"
 #include "gateway/gateway.h"
 #include "gateway/identify.h"
+#include "gateway/multipart.h"
 #include "gateway/request.h"
 #include "gateway/rules.h"
 #include "gateway/sessions.h"
@@ -132,6 +133,7 @@ static void key_make(struct plans *plans, const struct request *request, struct 
     key_add(plans, request->quota_header_given, request->h_database);
     key_add(plans, request->get_or_head, request->h_format);
     key_add(plans, request->loopback, request->certificate);
+    key_add(plans, multipart_boundary(request->h_content_type).len > 0, STR_EMPTY);
 }
 
 /* --- an INSERT ---------------------------------------------------------------------------------------------------- */
@@ -417,6 +419,7 @@ static struct plan *plan_make(struct plans *plans, struct request *request, stru
     struct plan *plan =
         plan_new(request->home->rules, atomic_load_explicit(&gateway->generation, memory_order_acquire));
     settings_request_init(&plan->settings, plan->rules->config);
+    plan->settings.is_form = multipart_boundary(request->h_content_type).len > 0;
     struct str url = arena_dup(plan->arena, str_sub(strbuf_view(&plans->key), 0, plans->url_bytes));
     request->authenticated = false;
     if (!settings_request_read_url(&plan->settings, url, plan->arena, err) ||
@@ -514,6 +517,11 @@ static bool take_values(struct request *request, const struct volatile_values *v
     struct str token = STR_EMPTY;
     if (values->token.data != NULL && !settings_request_decode(values->token, request->arena, &token, err))
         return false;
+    if (values->log_comment.data != NULL &&
+        !settings_request_decode(values->log_comment, request->arena, &request->log_comment, err))
+        return false;
+    if (request->plan->settings.log_comment.len > 0)
+        request->log_comment = request->plan->settings.log_comment;
     if (values->query_id.data == NULL)
         set_query_id(request, request->plan->settings.query_id);
     /* The clause is part of the plan and wins; then the URL, then the header. */

@@ -33,12 +33,14 @@
 #include "storage/sql.h"
 
 struct codec;
+struct external_file;
 struct output_format;
 struct plan;
 struct plans;
 struct pool;
 struct request;
 struct route;
+struct sql_named_block;
 struct rules;
 struct session;
 
@@ -104,6 +106,7 @@ struct request {
     struct plan *plan;           /* what URL and headers mean; a reference */
     struct session *session;     /* entered; NULL without session_id */
     const char *query_id;        /* the sender's; NULL until request_query_id() where he gave none */
+    struct str log_comment;      /* empty without */
     struct str token;            /* explicit token; empty without */
     struct str data;             /* of an insert: in body, or in the arena */
 
@@ -119,6 +122,7 @@ struct request {
     struct pool *pool;
     struct list job; /* in the pool */
     struct sql_counters progress;
+    uint64_t result_rows, result_bytes;
     bool (*work)(struct request *request);
     struct request_verdict verdict;
     char batch_id[UUID_TEXT_BYTES];
@@ -131,6 +135,9 @@ struct request {
     const char *answer_format_name;            /* as it was asked for */
     const struct insert_param *form_params;    /* of a multipart body, with the URL's; NULL without */
     size_t form_params_count;
+    struct external_file *files; /* of a multipart body; and what they hold, while the statement runs */
+    struct sql_named_block *tables;
+    size_t files_count, tables_count;
 
     uint64_t begun_ns;
     struct reply reply;
