@@ -157,9 +157,13 @@ static void give_reserve(struct spool *spool)
 static bool has_room_for_inserts(struct spool *spool, uint64_t need, struct err *err)
 {
     const struct spool_options *o = &spool->options;
-    uint64_t bytes = spool->stats.bytes, free_bytes = 0;
+    uint64_t free_bytes = 0;
     struct err unread;
-    if (bytes > o->bytes_max || need > o->bytes_max - bytes)
+    mutex_lock(&spool->lock);
+    uint64_t bytes = spool->stats.bytes;
+    bool full = spool->stats.full = bytes > o->bytes_max || need > o->bytes_max - bytes;
+    mutex_unlock(&spool->lock);
+    if (full)
         return err_set(err, ERR_NOT_ENOUGH_SPACE, "The spool is full: %llu of %llu bytes (spool.bytes_max)",
                        (unsigned long long)bytes, (unsigned long long)o->bytes_max);
     if (fs_free_bytes(o->fs, spool->dir, &free_bytes, &unread) && free_bytes < o->free_min + need)
@@ -531,7 +535,7 @@ static size_t account_commit(struct spool *spool, struct commit *c)
         spool->syncs_done = c->syncs_asked;
     }
     end_seals(c, true, NULL);
-    cond_broadcast(&spool->committed);
+    cond_broadcast(&spool->changed);
     mutex_unlock(&spool->lock);
     return inserts;
 }
@@ -639,7 +643,7 @@ static void give_up(struct spool *spool, struct commit *c, const struct err *why
     spool->syncs_done = spool->syncs_failed = c->syncs_asked;
     end_seals(c, false, why);
     spool->writer_awake = false; /* it pauses: the disk may need a moment */
-    cond_broadcast(&spool->committed);
+    cond_broadcast(&spool->changed);
     mutex_unlock(&spool->lock);
     refuse_all(spool, &c->inserts, &err, true);
     refuse_all(spool, &c->spills, &err, false);
@@ -848,7 +852,7 @@ bool spool_seal(struct spool *spool, struct batch *batch, struct err *err)
     wake_writer(spool, rests);
     mutex_lock(&spool->lock);
     while (!seal.over)
-        cond_wait(&spool->committed, &spool->lock);
+        cond_wait(&spool->changed, &spool->lock);
     mutex_unlock(&spool->lock);
     if (seal.ok)
         return true;
@@ -884,7 +888,7 @@ bool spool_sync(struct spool *spool)
     wake_writer(spool, rests);
     mutex_lock(&spool->lock);
     while (spool->syncs_done < asked)
-        cond_wait(&spool->committed, &spool->lock);
+        cond_wait(&spool->changed, &spool->lock);
     bool ok = spool->syncs_failed < asked;
     mutex_unlock(&spool->lock);
     return ok;
@@ -920,6 +924,17 @@ void spool_release(struct spool *spool)
     mutex_unlock(&spool->lock); /* the writer looks again by itself: who takes a backup may have locks of its own */
 }
 
+bool spool_wait_read(struct spool *spool, uint64_t brought_back, uint64_t deadline_ns)
+{
+    bool in_time = true;
+    mutex_lock(&spool->lock);
+    while (spool->stats.brought_back < brought_back && in_time)
+        in_time = cond_wait_until(&spool->changed, &spool->lock, deadline_ns);
+    bool read = spool->stats.brought_back >= brought_back;
+    mutex_unlock(&spool->lock);
+    return read;
+}
+
 void spool_get_stats(struct spool *spool, struct spool_stats *stats)
 {
     mutex_lock(&spool->lock);
@@ -953,7 +968,7 @@ struct spool *spool_new(const struct spool_options *options)
     spool->dir = below(options->data_dir, "/spool");
     spool->damaged_dir = below(options->data_dir, "/damaged");
     mutex_init(&spool->lock, LOCK_SPOOL);
-    cond_init(&spool->committed);
+    cond_init(&spool->changed);
     list_init(&spool->segments);
     list_init(&spool->queue);
     list_init(&spool->spills);
@@ -1008,7 +1023,7 @@ void spool_close(struct spool *spool)
     ranges_fini(&spool->kept_before);
     ranges_fini(&spool->done);
     ranges_fini(&spool->stored);
-    cond_fini(&spool->committed);
+    cond_fini(&spool->changed);
     mutex_fini(&spool->lock);
     free(spool->data_dir);
     free(spool->dir);

@@ -77,6 +77,10 @@ void spool_keep(struct spool *spool, uint64_t sequence);
 /* Waits until all that was put or marked before is on disk. False: the disk failed, and not all of it is there yet. */
 bool spool_sync(struct spool *spool);
 
+/* Waits until as many have been brought back, or given up: brought_back and on_disk_only together name all that wait on
+ * disk now, as the reader takes them in order. False: not before the deadline. */
+bool spool_wait_read(struct spool *spool, uint64_t brought_back, uint64_t deadline_ns);
+
 /* The writer: all that is queued, in one commit. The reader: some of what waits on disk, if there is room. */
 uint64_t spool_step(struct spool *spool, uint64_t now_ns);
 uint64_t spool_refill_step(struct spool *spool, uint64_t now_ns);
@@ -85,6 +89,8 @@ struct spool_stats {
     uint64_t bytes, bytes_max; /* of segments on disk */
     uint64_t undone;           /* inserts that are not done */
     uint64_t on_disk_only;     /* of these, those that wait for room in the buffers */
+    uint64_t brought_back;     /* that did so, and do no longer */
+    bool full;                 /* bytes_max had no room for the last segment that was wanted */
     uint64_t damaged;          /* ranges set aside by this start */
     uint64_t lost;             /* inserts in them that were not done */
     uint64_t floor;            /* sequences below this are done, and that is safe */

@@ -41,7 +41,7 @@ struct spool {
     struct buffers *buffers;
 
     struct mutex lock;                              /* LOCK_SPOOL; guards what follows */
-    struct cond committed;                          /* a commit is over */
+    struct cond changed;                            /* a commit is over, or something was brought back */
     struct list segments;                           /* in the order of their numbers; the writer's is the last */
     struct list queue;                              /* inserts for which the buffers have reserved room */
     struct list spills;                             /* inserts for which they have none */

@@ -589,6 +589,8 @@ static void now_settled(struct spool *spool, struct segment *segment, uint64_t s
     segment_settle(segment, sequence);
     segment->waiting--;
     spool->stats.on_disk_only--;
+    spool->stats.brought_back++;
+    cond_broadcast(&spool->changed);
     mutex_unlock(&spool->lock);
 }
 

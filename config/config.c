@@ -218,14 +218,12 @@ static bool read_directory(struct config *config, struct config_users *users, co
     return ok;
 }
 
-/* file: NULL, the default one where it is there. And what stands beside it. */
+/* The default one need not be there. And what stands beside it. */
 static bool read_files(struct config *config, const char *file, const char *secrets_dir, struct strbuf *problems)
 {
     struct config_users *users = config_users_new(config, secrets_dir);
-    bool ok = (file == NULL && !fs_exists(fs_posix(), default_file)) ||
-              config_read_yaml(config, users, file == NULL ? default_file : file, false, problems);
-    if (file == NULL)
-        file = default_file;
+    bool ok = (file == default_file && !fs_exists(fs_posix(), file)) ||
+              config_read_yaml(config, users, file, false, problems);
     ok &= read_directory(config, users, file, "conf.d", false, problems);
     ok &= read_directory(config, users, file, "users.d", true, problems);
     ok &= config_users_finish(users, problems);
@@ -247,6 +245,8 @@ bool config_load(int argc, char *const *argv, char *const *environ_, struct conf
     memset(arguments, 0, sizeof(*arguments));
     if (!read_arguments(argc, argv, NULL, arguments, problems))
         return false;
+    if (arguments->file == NULL)
+        arguments->file = default_file;
     struct config *c = config_new();
     bool ok = read_files(c, arguments->file, variable_of(environ_, "CREDENTIALS_DIRECTORY"), problems);
     ok &= read_environment(c, environ_, problems);

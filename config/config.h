@@ -54,12 +54,13 @@ struct config {
 #undef X
     const struct config_user *users; /* count 0: user `default` without password, loopback only */
     size_t users_count;
-    const char *origins[64]; /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
+    struct config_list secrets; /* files that were read for their sake */
+    const char *origins[64];    /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
 };
 
 /* What the command line of sluiced asked for besides settings; borrows from argv. */
 struct config_arguments {
-    const char *file; /* --config; NULL: /etc/sluice/sluice.yaml where it exists */
+    const char *file; /* --config; without it /etc/sluice/sluice.yaml, which need not exist */
     const char *port_file;
     bool check, version, help;
     bool usage; /* the command line itself was wrong: exit 2 rather than 78 */

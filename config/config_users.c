@@ -116,6 +116,20 @@ static bool set_password(struct config_user *user, const struct place *place, st
     return true;
 }
 
+static bool add_to_list(struct config_list *list, const struct place *place, struct arena *arena, struct str value)
+{
+    if (list->count == LIST_MAX)
+        return refuse(place, value, "is one too many");
+    if ((list->count & (list->count - 1)) == 0) { /* full: its room is a power of two */
+        struct str *items = ARENA_ARRAY(arena, struct str, MAX(list->count * 2, (size_t)1));
+        if (list->count > 0)
+            memcpy(items, list->items, list->count * sizeof(items[0]));
+        list->items = items;
+    }
+    list->items[list->count++] = arena_dup(arena, value);
+    return true;
+}
+
 static bool read_password(const struct config_users *users, struct config_user *user, const struct place *place,
                           struct str value)
 {
@@ -124,11 +138,11 @@ static bool read_password(const struct config_users *users, struct config_user *
     if (value.len > 0 && value.data[0] != '/' && users->secrets_dir != NULL)
         strbuf_addf(&path, "%s/", users->secrets_dir);
     strbuf_add(&path, value);
-    bool ok = fs_read_file(fs_posix(), strbuf_cstr(&path), SECRET_BYTES_MAX, &text, &err);
-    if (ok)
-        ok = set_password(user, place, users->config->arena, str_trim(strbuf_view(&text)));
-    else
-        (void)refuse(place, (struct str){ 0 }, err.text);
+    struct arena *arena = users->config->arena;
+    bool ok = fs_read_file(fs_posix(), strbuf_cstr(&path), SECRET_BYTES_MAX, &text, &err)
+                  ? set_password(user, place, arena, str_trim(strbuf_view(&text))) &&
+                        add_to_list(&users->config->secrets, place, arena, strbuf_view(&path))
+                  : refuse(place, (struct str){ 0 }, err.text);
     strbuf_fini(&path);
     strbuf_fini(&text);
     return ok;
@@ -147,20 +161,6 @@ static bool add_grant(struct config_user *user, const struct place *place, struc
         }
     }
     return refuse(place, value, "is not one of insert, read, admin");
-}
-
-static bool add_to_list(struct config_list *list, const struct place *place, struct arena *arena, struct str value)
-{
-    if (list->count == LIST_MAX)
-        return refuse(place, value, "is one too many");
-    if ((list->count & (list->count - 1)) == 0) { /* full: its room is a power of two */
-        struct str *items = ARENA_ARRAY(arena, struct str, MAX(list->count * 2, (size_t)1));
-        if (list->count > 0)
-            memcpy(items, list->items, list->count * sizeof(items[0]));
-        list->items = items;
-    }
-    list->items[list->count++] = arena_dup(arena, value);
-    return true;
 }
 
 static bool is_setting(struct str name)

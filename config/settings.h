@@ -20,6 +20,7 @@
     X(TEXT,  data_dir,            "data_dir",            "/var/lib/sluice", 0, 0, false, "Directory of everything that is kept.") \
     X(ENUM,  log_level,           "log.level",           "info", 0, 3, true, "debug|info|warn|error: The least level that is written.") \
     X(ENUM,  log_format,          "log.format",          "auto", 0, 2, false, "auto|logfmt|json: auto writes logfmt to a terminal, JSON elsewhere.") \
+    X(BOOL,  sandbox,             "sandbox",             "true", 0, 1, false, "Whether the process closes itself to all files but its data, its configuration and what that names, and to other programs, where the kernel has Landlock.") \
     X(BYTES, memory_max,          "memory.max",          "0", 0, 1ull << 46, false, "Budget for all that grows with input; 0 takes a quarter of the machine (or of its cgroup), at most 2GiB.") \
     X(UINT,  http_threads,        "http.threads",        "0", 0, 64, false, "Polling threads of the data port; 0 takes one per core, at most 4.") \
     X(BYTES, http_pool,           "http.pool",           "32KiB", 8192, 1048576, false, "Memory of one connection for its URL, headers and one piece of body.") \

@@ -212,7 +212,7 @@ static void collect(void *context)
 /* Values that are known from the start are there from the start, so that the first event shows as an increase. */
 static void announce(void)
 {
-    static const char *const reasons[] = { "memory", "disk", "parts", "connections", "draining", "quota" };
+    static const char *const reasons[] = { "memory", "spool", "disk", "parts", "connections", "draining", "quota" };
     static const char *const phases[] = { "head", "body", "wait", "write" };
     for (size_t i = 0; i < ARRAY_COUNT(reasons); i++)
         metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(reasons[i])), 0);

@@ -98,7 +98,7 @@ static bool select_rows(struct request *request, struct err *err)
     return ok;
 }
 
-static bool insert_select_work(struct request *request)
+bool insert_select_run(struct request *request)
 {
     struct err err = { 0 };
     if (!select_rows(request, &err)) {
@@ -152,5 +152,5 @@ enum request_step insert_select(struct request *request, const struct plan *plan
         return request_fail(request, &err);
     request->statement = join_with(request->arena, plan->with, statement);
     (void)request_query_id(request); /* before other threads look for it */
-    return request_to_pool(request, insert_select_work);
+    return request_to_pool(request, insert_select_run);
 }

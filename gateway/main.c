@@ -80,7 +80,8 @@ static void take_sockets(struct runtime_environment *environment)
 /* systemd's socket activation and supervision. */
 static struct runtime_environment read_environment(const struct config_arguments *arguments, struct command_line *line)
 {
-    struct runtime_environment environment = { .port_file = arguments->port_file,
+    struct runtime_environment environment = { .config_file = arguments->file,
+                                               .port_file = arguments->port_file,
                                                .notify_socket = getenv("NOTIFY_SOCKET"),
                                                .credentials_dir = getenv("CREDENTIALS_DIRECTORY"),
                                                .load_again = load_again,

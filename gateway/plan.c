@@ -13,6 +13,7 @@
 #include "format/rows.h"
 #include "gateway/gateway.h"
 #include "gateway/identify.h"
+#include "gateway/multipart.h"
 #include "gateway/request.h"
 #include "gateway/rules.h"
 #include "gateway/sessions.h"
@@ -132,6 +133,7 @@ static void key_make(struct plans *plans, const struct request *request, struct 
     key_add(plans, request->quota_header_given, request->h_database);
     key_add(plans, request->get_or_head, request->h_format);
     key_add(plans, request->loopback, request->certificate);
+    key_add(plans, multipart_boundary(request->h_content_type).len > 0, STR_EMPTY);
 }
 
 /* --- an INSERT ---------------------------------------------------------------------------------------------------- */
@@ -417,6 +419,7 @@ static struct plan *plan_make(struct plans *plans, struct request *request, stru
     struct plan *plan =
         plan_new(request->home->rules, atomic_load_explicit(&gateway->generation, memory_order_acquire));
     settings_request_init(&plan->settings, plan->rules->config);
+    plan->settings.is_form = multipart_boundary(request->h_content_type).len > 0;
     struct str url = arena_dup(plan->arena, str_sub(strbuf_view(&plans->key), 0, plans->url_bytes));
     request->authenticated = false;
     if (!settings_request_read_url(&plan->settings, url, plan->arena, err) ||

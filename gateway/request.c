@@ -7,6 +7,7 @@
 #include "base/metric.h"
 #include "base/text.h"
 #include "buffer/buffers.h"
+#include "buffer/spool.h"
 #include "config/config.h"
 #include "format/codec.h"
 #include "format/output.h"
@@ -461,6 +462,17 @@ static enum request_step refuse(struct request *request)
     return REQUEST_MORE;
 }
 
+/* It was to go through the spool, and spool.bytes_max had no room for it. */
+static bool spool_refused(const struct request *request)
+{
+    struct spool_stats stats;
+    const struct plan *plan = request->plan;
+    if (!request->waits_for_spool && (plan == NULL || plan->shape == NULL || !plan->shape->spooled))
+        return false;
+    spool_get_stats(request->gateway->spool, &stats);
+    return stats.full;
+}
+
 /* Why a request was sent away for now; NULL: it was not. */
 static const char *throttle_reason(const struct request *request, enum err_code code)
 {
@@ -472,7 +484,7 @@ static const char *throttle_reason(const struct request *request, enum err_code 
     case ERR_MEMORY_LIMIT_EXCEEDED:
         return "memory";
     case ERR_NOT_ENOUGH_SPACE:
-        return "disk";
+        return spool_refused(request) ? "spool" : "disk";
     case ERR_TOO_MANY_PARTS:
         return "parts";
     case ERR_QUOTA_EXCEEDED:

@@ -33,12 +33,14 @@
 #include "storage/sql.h"
 
 struct codec;
+struct external_file;
 struct output_format;
 struct plan;
 struct plans;
 struct pool;
 struct request;
 struct route;
+struct sql_named_block;
 struct rules;
 struct session;
 
@@ -131,6 +133,9 @@ struct request {
     const char *answer_format_name;            /* as it was asked for */
     const struct insert_param *form_params;    /* of a multipart body, with the URL's; NULL without */
     size_t form_params_count;
+    struct external_file *files; /* of a multipart body; and what they hold, while the statement runs */
+    struct sql_named_block *tables;
+    size_t files_count, tables_count;
 
     uint64_t begun_ns;
     struct reply reply;

@@ -42,6 +42,8 @@ void insert_rows(struct request *request);
 void insert_into_null(struct request *request);
 /* insert_select.c. request->data is the SELECT, request->shape that of its rows. */
 enum request_step insert_select(struct request *request, const struct plan *plan);
+/* From the pool: request->statement is the SELECT. True: the request is answered; false: the flusher decides it. */
+bool insert_select_run(struct request *request);
 /* admin_route.c */
 enum request_step admin_metrics(struct request *request);
 enum request_step admin_healthy(struct request *request);

@@ -36,6 +36,7 @@
 #include "gateway/pool.h"
 #include "gateway/rules.h"
 #include "gateway/running.h"
+#include "gateway/sandbox.h"
 #include "gateway/server_mhd.h"
 #include "gateway/sessions.h"
 #include "gateway/sink_store.h"
@@ -291,6 +292,14 @@ static uint64_t stuck_since(struct gateway *gateway)
     return oldest_ns;
 }
 
+static char *below(struct str dir, const char *name)
+{
+    struct strbuf path = { 0 };
+    strbuf_add(&path, dir);
+    strbuf_add_text(&path, name);
+    return strbuf_take(&path);
+}
+
 /* --- start -------------------------------------------------------------------------------------------------------- */
 
 /* The socket that systemd handed over, or one of our own. */
@@ -393,6 +402,65 @@ static bool start_servers(struct runtime *runtime, struct err *err)
             return false;
     }
     return true;
+}
+
+/* The directory that the file is in, as another of the same name may come to be in it. */
+static void allow_beside(struct sandbox *sandbox, struct str path, void (*allow)(struct sandbox *, const char *))
+{
+    struct strbuf dir = { 0 };
+    size_t len = path.len;
+    while (len > 0 && path.data[len - 1] != '/')
+        len--;
+    if (len == 0)
+        strbuf_add_text(&dir, "./");
+    strbuf_add(&dir, str_sub(path, 0, len));
+    if (path.len > 0)
+        allow(sandbox, strbuf_cstr(&dir));
+    strbuf_fini(&dir);
+}
+
+/* What lies below the data directory may be a link to another disk. */
+static void allow_data(struct sandbox *sandbox, struct str data_dir)
+{
+    static const char *const places[] = { "", "/tables", "/spool", "/dlq", "/damaged", "/backups" };
+    for (size_t i = 0; i < ARRAY_COUNT(places); i++) {
+        char *path = below(data_dir, places[i]);
+        sandbox_write(sandbox, path);
+        free(path);
+    }
+}
+
+/* Before there is a thread, since it holds for this one and for those that it starts. */
+static bool enter_sandbox(struct runtime *runtime, struct err *err)
+{
+    const struct config *config = runtime->config;
+    const struct runtime_environment *environment = runtime->environment;
+    const struct str read[] = { str_of(environment->config_file), config->tls_cert, config->tls_key,
+                                config->tls_client_ca };
+    static const char *const kernel[] = { "/proc/self", "/proc/stat", "/dev/urandom" };
+    int level = 0;
+    if (!config->sandbox)
+        return true;
+    if (!fs_make_dirs(runtime->gateway.fs, runtime->data_dir, err))
+        return false;
+    struct sandbox *sandbox = sandbox_new();
+    allow_data(sandbox, config->data_dir);
+    allow_beside(sandbox, config->unix_listen, sandbox_write);
+    if (environment->port_file != NULL)
+        allow_beside(sandbox, str_of(environment->port_file), sandbox_write);
+    for (size_t i = 0; i < ARRAY_COUNT(read); i++)
+        allow_beside(sandbox, read[i], sandbox_read);
+    for (size_t i = 0; i < config->secrets.count; i++)
+        allow_beside(sandbox, config->secrets.items[i], sandbox_read);
+    if (environment->credentials_dir != NULL)
+        sandbox_read(sandbox, environment->credentials_dir);
+    for (size_t i = 0; i < ARRAY_COUNT(kernel); i++)
+        sandbox_read(sandbox, kernel[i]);
+    bool ok = sandbox_enter(sandbox, &level, err);
+    sandbox_free(sandbox);
+    if (ok)
+        log_info("sandbox: landlock=%d%s", level, level == 0 ? " (not in this kernel, or not allowed)" : "");
+    return ok;
 }
 
 static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, struct err *err)
@@ -549,7 +617,8 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     struct gateway *gateway = &runtime->gateway;
     set_limits(runtime);
     time_zones_load(runtime->gateway.fs);
-    if (!server_library_check(err) || !open_sockets(runtime, err) || !start_admin(runtime, err))
+    if (!server_library_check(err) || !open_sockets(runtime, err) || !enter_sandbox(runtime, err) ||
+        !start_admin(runtime, err))
         return false;
     set_stage(runtime, STAGE_RECOVERING);
     uint64_t from_ns = clock_mono_ns(gateway->clock);
@@ -890,14 +959,6 @@ static void stop(struct runtime *runtime)
     free(runtime->data_dir);
     free(runtime->dlq_dir);
     free(runtime->damaged_dir);
-}
-
-static char *below(struct str dir, const char *name)
-{
-    struct strbuf path = { 0 };
-    strbuf_add(&path, dir);
-    strbuf_add_text(&path, name);
-    return strbuf_take(&path);
 }
 
 enum runtime_exit runtime_run(struct config *config, const struct runtime_environment *environment)

@@ -21,6 +21,7 @@ enum runtime_exit {
 };
 
 struct runtime_environment {
+    const char *config_file;        /* which need not be there */
     const char *port_file;          /* NULL: none */
     const char *notify_socket;      /* systemd's; NULL: none */
     unsigned long long watchdog_us; /* 0: none */

@@ -621,6 +621,11 @@ static void settle(struct settings_request *s)
     s->spooled = s->spool == SPOOL_ALWAYS || (s->ack == ACK_SPOOLED && s->spool == SPOOL_ON);
 }
 
+static bool is_about_file(struct str name)
+{
+    return str_ends(name, STR("_structure")) || str_ends(name, STR("_types")) || str_ends(name, STR("_format"));
+}
+
 bool settings_request_apply_all(struct settings_request *s, bool readonly, struct err *err)
 {
     for (size_t i = 0; i < s->settings_count; i++) {
@@ -628,7 +633,8 @@ bool settings_request_apply_all(struct settings_request *s, bool readonly, struc
             return err_set(err, ERR_READONLY, "Cannot modify 'readonly' setting in readonly mode");
         if (i >= s->profile_count && !settings_request_may_set(s, s->settings[i].name, s->settings[i].value, err))
             return false;
-        if (!settings_request_apply(s, s->settings[i].name, s->settings[i].value, err))
+        if (!settings_request_apply(s, s->settings[i].name, s->settings[i].value, err) &&
+            !(s->is_form && err->code == ERR_UNKNOWN_SETTING && is_about_file(s->settings[i].name)))
             return false;
     }
     if (!check_together(s, err))

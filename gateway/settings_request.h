@@ -36,7 +36,8 @@ struct settings_request {
     /* Everything else is a setting, in order; the clause's come last. */
     struct insert_setting *settings;
     size_t settings_count, settings_cap;
-    size_t profile_count;             /* the first of them, which the user's profile says */
+    bool is_form;         /* the body is multipart: NAME_structure, NAME_types and NAME_format are about its files */
+    size_t profile_count; /* the first of them, which the user's profile says */
     const struct config_user *bounds; /* what a request may ask for; NULL: anything */
 
     /* What the settings mean, after settings_request_apply. */

@@ -12,6 +12,8 @@
 #include "format/lexer.h"
 #include "format/output.h"
 #include "format/params.h"
+#include "gateway/create_select.h"
+#include "gateway/external.h"
 #include "gateway/identify.h"
 #include "gateway/kill_statement.h"
 #include "gateway/multipart.h"
@@ -22,6 +24,7 @@
 #include "gateway/sessions.h"
 #include "gateway/statement.h"
 #include "gateway/system_statement.h"
+#include "storage/ddl_statement.h"
 #include "storage/sql.h"
 #include "storage/store.h"
 
@@ -187,6 +190,38 @@ static bool may_read(void *context, struct str database, struct str table, struc
                           STR_ARG(user->name), STR_ARG(database), STR_ARG(table));
 }
 
+static bool needs_all_tables(const struct config_user *user, struct err *err)
+{
+    return err_set(err, ERR_ACCESS_DENIED,
+                   STR_FMT ": Not enough privileges. This statement needs the grant admin for all tables",
+                   STR_ARG(user->name));
+}
+
+/* A user with `tables` changes those, and nothing that is more than a table. */
+static bool may_change(struct request *request, struct str statement, struct err *err)
+{
+    const struct config_user *user = request->plan->user;
+    struct ddl_statement ddl;
+    if (user->tables.count == 0)
+        return true;
+    if (!ddl_parse(statement, request->plan->database, request->arena, &ddl, err))
+        return false;
+    struct table_name created = { 0 };
+    if (ddl.kind == DDL_CREATE_TABLE) {
+        created = (struct table_name){ ddl.spec->database, ddl.spec->name };
+        ddl.names = &created;
+        ddl.names_count = 1;
+        if (ddl.spec->as_table.len > 0 && !may_read(request, ddl.spec->as_database, ddl.spec->as_table, err))
+            return false;
+    }
+    bool tables = ddl.kind == DDL_CREATE_TABLE || ddl.kind == DDL_DROP_TABLE || ddl.kind == DDL_TRUNCATE ||
+                  ddl.kind == DDL_RENAME || ddl.kind == DDL_EXCHANGE || ddl.kind == DDL_ALTER ||
+                  ddl.kind == DDL_OPTIMIZE;
+    for (size_t i = 0; tables && i < ddl.names_count; i++)
+        tables = auth_allows(user, GRANT_ADMIN, ddl.names[i].database, ddl.names[i].table);
+    return tables || needs_all_tables(user, err);
+}
+
 static uint64_t elapsed_ns(const struct request *request)
 {
     uint64_t now_ns = clock_mono_ns(request->gateway->clock);
@@ -349,6 +384,8 @@ bool statement_select(struct request *request, struct str statement, const struc
         .sources = gateway->sources,
         .sources_count = gateway->sources_count,
         .input = input,
+        .tables = request->tables,
+        .tables_count = request->tables_count,
         .database = plan->database,
         .user = plan->user->name,
         .query_id = str_of(request->query_id),
@@ -460,10 +497,14 @@ static bool fill_params(struct request *request, struct str *statement, struct e
                             form ? request->form_params_count : settings->params_count, request->arena, statement, err);
 }
 
-static bool run(struct request *request, struct str statement, struct err *err)
+/* *inserts: what is left of it is an INSERT ... SELECT, which request holds. */
+static bool run(struct request *request, struct str statement, bool *inserts, struct err *err)
 {
     bool mine = false;
-    if (!access_check(request, statement, err) || (!reads_only(statement) && !fill_params(request, &statement, err)))
+    if (!access_check(request, statement, err) ||
+        (!reads_only(statement) && (!fill_params(request, &statement, err) || !may_change(request, statement, err))))
+        return false;
+    if (!external_read(request, err))
         return false;
     if (first_word_is(statement, "SYSTEM") && !is_about_merges(statement))
         return system_statement_run(request, statement, err);
@@ -471,6 +512,9 @@ static bool run(struct request *request, struct str statement, struct err *err)
         return kill_statement_run(request, statement, err);
     if (reads_only(statement))
         return run_sql(request, statement, err);
+    struct create_select create;
+    if (create_select_find(request, statement, &create))
+        return create_select_run(request, &create, run_ddl, inserts, err);
     if (!run_ddl(request, statement, &mine, err))
         return false;
     if (!mine)
@@ -480,11 +524,11 @@ static bool run(struct request *request, struct str statement, struct err *err)
 }
 
 /* Who changed what, and what came of it. */
-static void log_admin(const struct request *request, const struct err *err)
+static void log_admin(const struct request *request, struct str statement, const struct err *err)
 {
     enum { SHOWN_MAX = 200 };
     struct strbuf shown = { 0 };
-    text_add_printable(&shown, request->statement, SHOWN_MAX);
+    text_add_printable(&shown, statement, SHOWN_MAX);
     log_info("admin statement: user=" STR_FMT " peer=%s query_id=%s code=%d statement=\"%s\"",
              STR_ARG(request->plan->user->name), request->peer, request->query_id, (int)err->code, strbuf_cstr(&shown));
     strbuf_fini(&shown);
@@ -495,18 +539,20 @@ static bool statement_work(struct request *request)
     struct err err = { 0 };
     uint64_t from_ns = clock_mono_ns(request->gateway->clock);
     struct running *running = request->gateway->running;
-    bool ok = running_add(running, request, &err);
+    struct str statement = request->statement;
+    bool inserts = false, ok = running_add(running, request, &err);
     if (ok) {
-        ok = run(request, request->statement, &err);
+        ok = run(request, statement, &inserts, &err);
+        external_free(request);
         running_remove(running, request);
     }
-    if (!reads_only(request->statement))
-        log_admin(request, &err);
+    if (!reads_only(statement))
+        log_admin(request, statement, &err);
     metric_series_add(metric_series1(METRIC_QUERIES, ok ? STR("applied") : STR("rejected")), 1);
     metric_observe(METRIC_QUERY_DURATION,
                    (double)(clock_mono_ns(request->gateway->clock) - from_ns) / (double)NS_PER_S);
     if (ok)
-        return true;
+        return !inserts || insert_select_run(request);
     reply_fini(&request->reply);
     reply_init(&request->reply);
     if (err.code == ERR_SYNTAX_ERROR) /* then nobody knows what was asked for */
@@ -517,7 +563,8 @@ static bool statement_work(struct request *request)
 
 /* --- which statement is it ---------------------------------------------------------------------------------------- */
 
-/* Field `query` comes after the URL's, fields param_* are parameters; the rest are settings of an external table. */
+/* Field `query` comes after the URL's, fields param_* are parameters, files are external tables, and the rest says what
+ * those hold (external.h). */
 static bool read_multipart(struct request *request, struct str boundary, struct strbuf *statement, struct err *err)
 {
     struct settings_request *settings = &request->plan->settings;
@@ -528,17 +575,22 @@ static bool read_multipart(struct request *request, struct str boundary, struct 
     size_t count = settings->params_count;
     if (count > 0)
         memcpy(params, settings->params, count * sizeof(params[0]));
+    request->files = ARENA_ARRAY(request->arena, struct external_file, EXTERNAL_FILES_MAX);
     while (multipart_next(boundary, &rest, &field, err)) {
-        if (field.file)
-            return err_set(err, ERR_BAD_ARGUMENTS, "External tables are not supported: part \"%.*s\"",
-                           (int)MIN(field.name.len, 60u), field.name.data);
-        if (str_is(field.name, "query"))
-            strbuf_add(statement, field.value);
-        if (!str_starts(field.name, STR("param_")))
+        bool param = str_starts(field.name, STR("param_"));
+        if (field.file && request->files_count == EXTERNAL_FILES_MAX)
+            return err_set(err, ERR_BAD_ARGUMENTS, "more than %d external tables", EXTERNAL_FILES_MAX);
+        if (field.file) {
+            request->files[request->files_count++] = (struct external_file){ .name = field.name, .data = field.value };
             continue;
+        }
+        if (str_is(field.name, "query")) {
+            strbuf_add(statement, field.value);
+            continue;
+        }
         if (count == settings->params_count + FORM_PARAMS_MAX)
             return err_set(err, ERR_POCO_EXCEPTION, "HTML Form Exception: Too many form fields");
-        params[count++] = (struct insert_param){ str_from(field.name, STR("param_").len), field.value };
+        params[count++] = (struct insert_param){ str_from(field.name, param ? STR("param_").len : 0), field.value };
     }
     if (err->code != ERR_OK)
         return false;

@@ -2,6 +2,7 @@
 #include "gateway/system_statement.h"
 
 #include "buffer/buffers.h"
+#include "buffer/spool.h"
 #include "config/config.h"
 #include "format/lexer.h"
 #include "gateway/letters_statement.h"
@@ -19,20 +20,47 @@ static bool statement_ends(struct lexer *lexer, struct err *err)
 
 /* --- FLUSH ASYNC INSERT QUEUE [db.t, ...] ------------------------------------------------------------------------- */
 
-static bool wait_flushed(struct request *request, uint64_t mark, struct err *err)
+enum { LOOK_AGAIN_MS = 100 };
+
+/* Between two looks. */
+static bool may_wait_on(const struct request *request, uint64_t now_ns, uint64_t deadline_ns, struct err *err)
+{
+    if (now_ns >= deadline_ns)
+        return err_set(err, ERR_TIMEOUT_EXCEEDED,
+                       "SYSTEM FLUSH ASYNC INSERT QUEUE: some buffers were not flushed "
+                       "in time; they are tried again by themselves");
+    if (atomic_load_explicit(&request->cancel, memory_order_relaxed))
+        return err_set(err, ERR_QUERY_WAS_CANCELLED, "Query was cancelled");
+    return true;
+}
+
+static bool wait_flushed(struct request *request, uint64_t mark, uint64_t deadline_ns, struct err *err)
 {
     struct gateway *gateway = request->gateway;
-    uint64_t deadline_ns = clock_mono_ns(gateway->clock) + request->plan->settings.wait_timeout_ns;
     for (;;) {
         uint64_t now_ns = clock_mono_ns(gateway->clock);
-        if (buffers_wait_flushed(gateway->buffers, mark, MIN(deadline_ns, now_ns + 100 * NS_PER_MS)))
+        if (buffers_wait_flushed(gateway->buffers, mark, MIN(deadline_ns, now_ns + LOOK_AGAIN_MS * NS_PER_MS)))
             return true;
-        if (now_ns >= deadline_ns)
-            return err_set(err, ERR_TIMEOUT_EXCEEDED,
-                           "SYSTEM FLUSH ASYNC INSERT QUEUE: some buffers were not flushed "
-                           "in time; they are tried again by themselves");
-        if (atomic_load_explicit(&request->cancel, memory_order_relaxed))
-            return err_set(err, ERR_QUERY_WAS_CANCELLED, "Query was cancelled");
+        if (!may_wait_on(request, now_ns, deadline_ns, err))
+            return false;
+    }
+}
+
+/* What waits in the spool on disk alone comes into the buffers, which need room for it. */
+static bool bring_back(struct request *request, uint64_t deadline_ns, struct err *err)
+{
+    struct gateway *gateway = request->gateway;
+    struct spool_stats spool;
+    spool_get_stats(gateway->spool, &spool);
+    for (;;) {
+        uint64_t now_ns = clock_mono_ns(gateway->clock);
+        if (spool_wait_read(gateway->spool, spool.brought_back + spool.on_disk_only,
+                            MIN(deadline_ns, now_ns + LOOK_AGAIN_MS * NS_PER_MS)))
+            return true;
+        if (!may_wait_on(request, now_ns, deadline_ns, err))
+            return false;
+        (void)buffers_flush(gateway->buffers, STR_EMPTY, STR_EMPTY, FLUSH_COMMAND);
+        gateway->wake_flushers(gateway);
     }
 }
 
@@ -57,7 +85,9 @@ static bool take_table(struct lexer *lexer, struct str current, struct arena *ar
 static bool flush_queue(struct request *request, struct lexer *lexer, struct err *err)
 {
     struct gateway *gateway = request->gateway;
-    uint64_t mark = 0;
+    uint64_t mark = 0, deadline_ns = clock_mono_ns(gateway->clock) + request->plan->settings.wait_timeout_ns;
+    if (!bring_back(request, deadline_ns, err))
+        return false;
     struct token next = lexer_peek(lexer);
     bool all = next.kind == TOKEN_END || token_is_symbol(next, ";");
     if (all) {
@@ -74,7 +104,7 @@ static bool flush_queue(struct request *request, struct lexer *lexer, struct err
         } while (lexer_take_symbol(lexer, ","));
     }
     gateway->wake_flushers(gateway);
-    if (!statement_ends(lexer, err) || !wait_flushed(request, mark, err))
+    if (!statement_ends(lexer, err) || !wait_flushed(request, mark, deadline_ns, err))
         return false;
     statement_done(request);
     return true;

@@ -8,6 +8,7 @@
 #include "storage/ddl.h"
 #include "storage/sql_fn.h"
 #include "storage/sql_run.h"
+#include "storage/verify.h"
 
 enum { ARENA_FIRST_BYTES = 16 << 10 };
 
@@ -98,6 +99,37 @@ static bool exists(struct sql_run *run, const struct sql_statement *statement)
     column_push_fixed(&run->result->block.columns[0], &result);
     run->result->block.rows = 1;
     return true;
+}
+
+/* Reads every part of the table through, each against its footer. */
+static bool check(struct sql_run *run, const struct sql_statement *statement, struct err *err)
+{
+    static const char *const names[] = { "part_path", "is_passed", "message" };
+    struct table *table;
+    if (!sql_may_read(run->session, database_of(run, statement), statement->name, err) ||
+        !store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
+        return false;
+    struct part_set *parts = table_snapshot(table);
+    struct block *block = &run->result->block;
+    struct strbuf name = { 0 };
+    begin_rows(run, names, ARRAY_COUNT(names), TYPE_STRING);
+    column_init(&block->columns[1], type_of_kind(TYPE_UINT8));
+    for (size_t i = 0; i < parts->count && sql_run_check(run); i++) {
+        struct err found = { 0 };
+        const int go_on = 0;
+        uint8_t passed = part_verify(parts->parts[i], table_def(table), &go_on, &found);
+        strbuf_clear(&name);
+        part_engine_name(parts->parts[i]->partition.id, &parts->parts[i]->name, &name);
+        add_text(run, 0, strbuf_view(&name));
+        column_push_fixed(&block->columns[1], &passed);
+        add_text(run, 2, passed ? STR_EMPTY : str_of(arena_printf(run->arena, "%s", found.text)));
+    }
+    strbuf_fini(&name);
+    part_set_unref(parts);
+    table_unref(table);
+    if (run->failed)
+        *err = run->err;
+    return !run->failed;
 }
 
 /* A Bool setting: of the statement's own clause, else of the session. */
@@ -376,6 +408,8 @@ static bool dispatch(struct sql_run *run, struct sql_statement *statement, struc
         return show_create(run, statement, err);
     case SQL_DESCRIBE:
         return describe(run, statement, err);
+    case SQL_CHECK:
+        return check(run, statement, err);
     case SQL_EXISTS:
         return exists(run, statement);
     case SQL_USE:

@@ -28,6 +28,12 @@ struct sql_source {
     void *context;
 };
 
+/* Rows that a statement finds under a name, as if they were a table. */
+struct sql_named_block {
+    struct str name;
+    struct block *block;
+};
+
 /* What a running statement has read so far; any thread may look. */
 struct sql_counters {
     _Atomic uint64_t rows, bytes;
@@ -40,7 +46,9 @@ struct sql_session {
     const struct sql_source *sources;
     size_t sources_count;
     const struct block *input; /* what input() reads; NULL: nothing */
-    struct str database;       /* current */
+    const struct sql_named_block *tables;
+    size_t tables_count;
+    struct str database; /* current */
     struct str user, query_id, version, display_name;
     int64_t wall_ns;                   /* now() */
     const struct insert_param *params; /* param_* */

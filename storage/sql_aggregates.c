@@ -7,23 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/sql_types.h"
-#include "storage/sql_fn.h"
-
-struct sql_state {
-    struct sql_call *call;
-    uint64_t count;
-    double sum, mean, squares;
-    struct sql_wide wide;
-    struct sql_value best, carried; /* bytes owned: best_bytes, carried_bytes */
-    char *best_bytes, *carried_bytes;
-    double *numbers;
-    size_t numbers_count, numbers_cap;
-    struct strbuf keys;
-    struct strbuf frame; /* of a call that moves: the rows in the frame, from frame_from on */
-    size_t frame_from;
-    size_t taken;
-};
+#include "storage/sql_state.h"
 
 struct sql_state *sql_aggregate_state(sqlite3_context *context, struct sql_call *call)
 {
@@ -47,10 +31,11 @@ void sql_aggregate_free(struct sql_state *state)
     free(state->numbers);
     strbuf_fini(&state->keys);
     strbuf_fini(&state->frame);
+    map_fini(&state->seen);
     *state = (struct sql_state){ 0 };
 }
 
-static bool take(struct sql_state *state, size_t bytes, struct err *err)
+bool sql_state_take(struct sql_state *state, size_t bytes, struct err *err)
 {
     if (!sql_run_take(state->call->run, bytes)) {
         *err = state->call->run->err;
@@ -66,7 +51,7 @@ static bool keep(struct sql_state *state, struct sql_value *to, char **bytes, co
     *to = *value;
     if (value->kind != SQL_TEXT && value->kind != SQL_BLOB)
         return true;
-    if (!take(state, value->s.len, err))
+    if (!sql_state_take(state, value->s.len, err))
         return false;
     *bytes = mem_realloc(*bytes, value->s.len + 1);
     memcpy(*bytes, value->s.data, value->s.len);
@@ -74,26 +59,47 @@ static bool keep(struct sql_state *state, struct sql_value *to, char **bytes, co
     return true;
 }
 
+/* ---- DISTINCT ---- */
+
+static void add_value(struct strbuf *out, const struct sql_value *value);
+
+static bool distinct_is_new(struct sql_state *state, size_t count, bool *is_new, struct err *err)
+{
+    static char there;
+    struct strbuf key = { 0 };
+    for (size_t i = 0; i < count; i++)
+        add_value(&key, &state->call->args[i]);
+    *is_new = map_get(&state->seen, strbuf_view(&key)) == NULL;
+    bool ok = !*is_new || sql_state_take(state, key.len + 64, err);
+    if (ok && *is_new)
+        (void)map_put(&state->seen, strbuf_view(&key), &there);
+    strbuf_fini(&key);
+    return ok;
+}
+
 /* ---- frames that move ----
  *
  * A value is its kind, then 8 bytes or, of text and blobs, their length and the bytes. */
 
+static void add_value(struct strbuf *out, const struct sql_value *value)
+{
+    strbuf_add_char(out, (char)value->kind);
+    if (value->kind == SQL_INT)
+        strbuf_add_bytes(out, &value->i, sizeof value->i);
+    else if (value->kind == SQL_REAL)
+        strbuf_add_bytes(out, &value->r, sizeof value->r);
+    else
+        strbuf_add_bytes(out, &value->s.len, sizeof value->s.len);
+    if (value->kind == SQL_TEXT || value->kind == SQL_BLOB)
+        strbuf_add(out, value->s);
+}
+
 bool sql_frame_push(struct sql_state *state, size_t count, struct err *err)
 {
     size_t before = state->frame.len;
-    for (size_t i = 0; i < count; i++) {
-        const struct sql_value *value = &state->call->args[i];
-        bool bytes = value->kind == SQL_TEXT || value->kind == SQL_BLOB;
-        strbuf_add_char(&state->frame, (char)value->kind);
-        strbuf_add_bytes(&state->frame,
-                         bytes                    ? (const void *)&value->s.len
-                         : value->kind == SQL_INT ? (const void *)&value->i
-                                                  : &value->r,
-                         8);
-        if (bytes)
-            strbuf_add(&state->frame, value->s);
-    }
-    return take(state, state->frame.len - before, err);
+    for (size_t i = 0; i < count; i++)
+        add_value(&state->frame, &state->call->args[i]);
+    return sql_state_take(state, state->frame.len - before, err);
 }
 
 static struct sql_value frame_take(struct str *rest)
@@ -127,6 +133,15 @@ void sql_frame_pop(struct sql_state *state, size_t count)
     state->frame_from = 0;
 }
 
+bool sql_aggregate_step(struct sql_state *state, size_t count, struct err *err)
+{
+    struct sql_call *call = state->call;
+    bool is_new = true;
+    if (call->distinct && !distinct_is_new(state, count, &is_new, err))
+        return false;
+    return !is_new || call->aggregate->step(call, state, call->args, err);
+}
+
 bool sql_frame_value(struct sql_state *state, struct sql_value *out, struct err *err)
 {
     struct sql_call *call = state->call;
@@ -137,7 +152,7 @@ bool sql_frame_value(struct sql_state *state, struct sql_value *out, struct err 
     for (size_t rows = 0; ok && rest.len > 0; rows++) {
         for (size_t i = 0; i < call->types_count; i++)
             call->args[i] = frame_take(&rest);
-        ok = (rows % 1024 != 0 || sql_run_check(call->run)) && call->aggregate->step(call, &now, call->args, err);
+        ok = (rows % 1024 != 0 || sql_run_check(call->run)) && sql_aggregate_step(&now, call->types_count, err);
     }
     ok = ok && (state->frame.len == state->frame_from || call->aggregate->final(call, &now, out, err));
     sql_aggregate_free(&now);
@@ -248,18 +263,45 @@ static bool step_arg(struct sql_call *call, struct sql_state *state, const struc
            keep(state, &state->carried, &state->carried_bytes, &args[1], err);
 }
 
+/* ---- counting, where SQLite's own count cannot ---- */
+
+static bool step_count(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
+{
+    (void)call;
+    (void)args;
+    (void)err;
+    state->count++;
+    return true;
+}
+
+static bool final_count(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
+{
+    (void)call;
+    (void)err;
+    *out = sql_int((int64_t)state->count);
+    return true;
+}
+
 /* ---- quantiles ---- */
+
+/* Of those functions that give one of the values. */
+static bool is_exact(const struct sql_call *call)
+{
+    return call->op == 'e' || call->op == 'l' || call->op == 'h';
+}
 
 static bool step_quantile(struct sql_call *call, struct sql_state *state, const struct sql_value *args, struct err *err)
 {
     const struct type *type = call->types[0];
-    double x = type->kind == TYPE_DECIMAL ? sql_wide_to_double(sql_value_wide(&args[0], type))
-                                          : sql_value_double(&args[0], type);
+    double x = type->kind == TYPE_DECIMAL || sql_type_is_time(type) ? sql_wide_to_double(sql_value_wide(&args[0], type))
+                                                                    : sql_value_double(&args[0], type);
     if (isnan(x))
         return true;
+    if (is_exact(call) && fabs(x) > 0x1p53)
+        return err_set(err, ERR_NOT_IMPLEMENTED, "exact quantiles of numbers above 2^53 are not supported here");
     if (state->numbers_count == state->numbers_cap) {
         size_t cap = state->numbers_cap * 2 + 32;
-        if (!take(state, (cap - state->numbers_cap) * sizeof(double), err))
+        if (!sql_state_take(state, (cap - state->numbers_cap) * sizeof(double), err))
             return false;
         state->numbers = mem_realloc(state->numbers, cap * sizeof(double));
         state->numbers_cap = cap;
@@ -274,15 +316,27 @@ static int compare_doubles(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Between the two values around the place, as quantile() of the engine does; op 'e': the value at the place. */
+/* Between the two values around the place, as quantile() of the engine does; op 'x': as in Excel's PERCENTILE.EXC; 'e',
+ * 'l', 'h': the value at the place, of the two in the middle the higher, the lower, the higher one. */
 static double quantile_of(const struct sql_state *state, double level, int op)
 {
     size_t count = state->numbers_count;
     if (count == 0)
         return NAN;
-    if (op == 'e') {
+    if (op == 'e' || op == 'h' || op == 'l') {
         size_t at = level < 1 ? (size_t)(level * (double)count) : count - 1;
+        bool middle = level > 0.5 - 1e-9 && level < 0.5 + 1e-9;
+        if (op == 'l' && middle && count % 2 == 0)
+            at = count / 2 - 1;
         return state->numbers[MIN(at, count - 1)];
+    }
+    if (op == 'x') {
+        double place = level * ((double)count + 1);
+        size_t below = (size_t)place;
+        if (below < 1 || below >= count)
+            return state->numbers[below < 1 ? 0 : count - 1];
+        return state->numbers[below - 1] +
+               (place - (double)below) * (state->numbers[below] - state->numbers[below - 1]);
     }
     double index = MAX(0.0, MIN((double)count - 1, level * ((double)count - 1)));
     size_t left = (size_t)index;
@@ -300,7 +354,7 @@ static bool final_quantile(struct sql_call *call, struct sql_state *state, struc
         qsort(state->numbers, state->numbers_count, sizeof(double), compare_doubles);
     if (!many) {
         double q = quantile_of(state, call->levels[0], call->op);
-        if (call->type->kind != TYPE_DECIMAL)
+        if (sql_type_is_float(call->type))
             *out = sql_value_of_double(q, &call->out);
         else
             *out = isnan(q) ? sql_null() : sql_value_of_wide(sql_wide_of_double(q), call->type, &call->out);
@@ -309,7 +363,10 @@ static bool final_quantile(struct sql_call *call, struct sql_state *state, struc
     struct column *target = sql_call_target(call);
     for (size_t i = 0; i < call->levels_count; i++) {
         double q = quantile_of(state, call->levels[i], call->op);
-        column_push_fixed(&target->children[0], &q);
+        struct sql_value value = sql_type_is_float(target->type->children[0]) ? sql_value_of_double(q, &call->out)
+                                                                              : sql_int(isnan(q) ? 0 : (int64_t)q);
+        if (!sql_value_push(&value, &target->children[0], err))
+            return false;
     }
     column_push_row_end(target);
     return sql_call_result(call, out);
@@ -336,7 +393,7 @@ static bool step_collect(struct sql_call *call, struct sql_state *state, const s
         return true;
     }
     state->count++;
-    return take(state, state->keys.len - before, err);
+    return sql_state_take(state, state->keys.len - before, err);
 }
 
 static bool final_collect(struct sql_call *call, struct sql_state *state, struct sql_value *out, struct err *err)
@@ -350,9 +407,39 @@ static bool final_collect(struct sql_call *call, struct sql_state *state, struct
 
 /* ---- binding ---- */
 
-static const struct type *plain_arg(struct sql_resolver *r, const struct sql_node *node, size_t i)
+/* The engine drops LowCardinality inside of tuples and arrays too. */
+static const struct type *without_dictionaries(const struct type *type, struct arena *arena)
 {
-    return sql_type_plain(node->args[i]->type, r->arena);
+    struct strbuf text = { 0 };
+    struct str rest = type->text;
+    ptrdiff_t at;
+    size_t open = 0, closers[64], count = 0;
+    if (str_find(rest, STR("LowCardinality(")) == STR_NONE)
+        return type;
+    while ((at = str_find(rest, STR("LowCardinality("))) == 0 || rest.len > 0) {
+        if (at == 0 && count < ARRAY_COUNT(closers)) {
+            closers[count++] = open;
+            rest = str_from(rest, STR("LowCardinality(").len);
+            continue;
+        }
+        char c = rest.data[0];
+        rest = str_from(rest, 1);
+        if (c == ')' && count > 0 && closers[count - 1] == open) {
+            count--;
+            continue;
+        }
+        open += c == '(' ? 1 : 0;
+        open -= c == ')' ? 1 : 0;
+        strbuf_add_char(&text, c);
+    }
+    const struct type *made = sql_type_make(arena, "%s", strbuf_cstr(&text));
+    strbuf_fini(&text);
+    return made;
+}
+
+const struct type *sql_argument_type(struct sql_resolver *r, const struct sql_node *node, size_t i)
+{
+    return without_dictionaries(sql_type_plain(node->args[i]->type, r->arena), r->arena);
 }
 
 static void native(struct sql_node *node, const char *template)
@@ -360,23 +447,27 @@ static void native(struct sql_node *node, const char *template)
     node->template = template;
 }
 
+static bool bind_uniq(struct sql_resolver *r, struct sql_node *node, struct err *err);
+
 static bool bind_count(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
-    (void)err;
-    (void)r;
     node->type = type_of_kind(TYPE_UINT64);
     if (node->distinct && node->args_count == 0)
         return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "count(DISTINCT) needs an argument", err);
+    if (!node->distinct && node->args_count > 1)
+        return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "count takes one argument", err);
     if (node->distinct)
-        native(node, "count(DISTINCT $0)");
-    else
-        native(node, node->args_count == 1 && node->args[0]->type->nullable ? "count($0)" : "count(*)");
+        return bind_uniq(r, node, err);
+    native(node, node->args_count == 1 && node->args[0]->type->nullable ? "count($0)" : "count(*)");
     return true;
 }
 
 static bool bind_uniq(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     node->type = type_of_kind(TYPE_UINT64);
+    node->call->distinct = true;
+    if (node->over != NULL) /* SQLite has no DISTINCT in windows */
+        return true;
     native(node, "count(DISTINCT $0)");
     if (node->args_count == 1)
         return true;
@@ -400,7 +491,7 @@ static bool holds_null(const struct type *type)
 
 static bool bind_extreme(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
-    const struct type *type = plain_arg(r, node, 0);
+    const struct type *type = sql_argument_type(r, node, 0);
     bool least = node->call->op == '<'; /* not by name: minIf, MIN */
     if (!least && holds_null(type))     /* a NULL in a tuple is never the greatest, and last in its key */
         return sql_bind_error(node, ERR_NOT_IMPLEMENTED,
@@ -414,13 +505,13 @@ static bool bind_extreme(struct sql_resolver *r, struct sql_node *node, struct e
 static bool bind_first(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     (void)err;
-    node->type = plain_arg(r, node, 0);
+    node->type = sql_argument_type(r, node, 0);
     return true;
 }
 
 static bool bind_sum(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
-    const struct type *type = plain_arg(r, node, 0);
+    const struct type *type = sql_argument_type(r, node, 0);
     if (!sql_type_is_number(type))
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal type of argument", err);
     if (sql_type_is_float(type))
@@ -434,7 +525,7 @@ static bool bind_sum(struct sql_resolver *r, struct sql_node *node, struct err *
 
 static bool bind_double(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
-    if (!sql_type_is_number(plain_arg(r, node, 0)))
+    if (!sql_type_is_number(sql_argument_type(r, node, 0)))
         return sql_bind_error(node, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "Illegal type of argument", err);
     node->type = type_of_kind(TYPE_FLOAT64);
     return true;
@@ -443,7 +534,12 @@ static bool bind_double(struct sql_resolver *r, struct sql_node *node, struct er
 static bool bind_levels(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     struct sql_call *call = node->call;
-    if (!bind_double(r, node, err))
+    bool exact = is_exact(call);
+    const struct type *type = sql_argument_type(r, node, 0);
+    bool ticks = exact && (sql_type_is_time(type) || type->kind == TYPE_DECIMAL);
+    if (exact && (sql_rep_of(type) == SQL_REP_WIDE || type->kind == TYPE_FLOAT32))
+        return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "such a quantile is not supported here", err);
+    if (!ticks && !bind_double(r, node, err))
         return false;
     bool many = str_starts(node->name, STR("quantiles"));
     if (node->params_count > ARRAY_COUNT(call->levels) || (!many && node->params_count > 1) ||
@@ -459,9 +555,8 @@ static bool bind_levels(struct sql_resolver *r, struct sql_node *node, struct er
             return sql_bind_error(node, ERR_ARGUMENT_OUT_OF_BOUND, "a level is a constant from 0 to 1", err);
         call->levels[i] = d;
     }
-    if (str_starts(node->name, STR("quantileExact")) || str_starts(node->name, STR("quantilesExact")))
-        node->type = type_of_kind(TYPE_FLOAT64);
-    const struct type *type = plain_arg(r, node, 0);
+    if (exact)
+        node->type = type;
     if (type->kind == TYPE_DECIMAL && many)
         return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "several quantiles of a Decimal are not supported here", err);
     if (type->kind == TYPE_DECIMAL) /* of the unscaled values, cut to the scale */
@@ -473,7 +568,7 @@ static bool bind_levels(struct sql_resolver *r, struct sql_node *node, struct er
 
 static bool bind_collect(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
-    node->type = sql_type_array(plain_arg(r, node, 0), r->arena);
+    node->type = sql_type_array(sql_argument_type(r, node, 0), r->arena);
     if (node->params_count == 1) {
         const struct sql_node *limit = sql_node_constant(node->params[0]);
         if (limit == NULL || limit->value.kind != SQL_INT || limit->value.i < 1)
@@ -486,32 +581,71 @@ static bool bind_collect(struct sql_resolver *r, struct sql_node *node, struct e
 
 /* clang-format off */
 static const struct sql_aggregate aggregates[] = {
-    /* name                fold  args  params bind          step            final            op */
-    { "count",             true,  0, 1, 0,  bind_count,   NULL,           NULL,            0 },
-    { "uniq",              false, 1, 9, 0,  bind_uniq,    NULL,           NULL,            0 },
-    { "uniqExact",         false, 1, 9, 0,  bind_uniq,    NULL,           NULL,            0 },
-    { "uniqCombined",      false, 1, 9, 1,  bind_uniq,    NULL,           NULL,            0 },
-    { "uniqHLL12",         false, 1, 9, 0,  bind_uniq,    NULL,           NULL,            0 },
-    { "min",               true,  1, 1, 0,  bind_extreme, step_one,       final_one,       '<' },
-    { "max",               true,  1, 1, 0,  bind_extreme, step_one,       final_one,       '>' },
-    { "any",               false, 1, 1, 0,  bind_first,   step_one,       final_one,       'f' },
-    { "any_value",         true,  1, 1, 0,  bind_first,   step_one,       final_one,       'f' },
-    { "first_value",       true,  1, 1, 0,  bind_first,   step_one,       final_one,       'f' },
-    { "anyLast",           false, 1, 1, 0,  bind_first,   step_one,       final_one,       'l' },
-    { "last_value",        true,  1, 1, 0,  bind_first,   step_one,       final_one,       'l' },
-    { "argMin",            false, 2, 2, 0,  bind_first,   step_arg,       final_one,       '<' },
-    { "argMax",            false, 2, 2, 0,  bind_first,   step_arg,       final_one,       '>' },
-    { "sum",               true,  1, 1, 0,  bind_sum,     step_sum,       final_sum,       0 },
-    { "avg",               true,  1, 1, 0,  bind_double,  step_sum,       final_avg,       0 },
-    { "stddevPop",         false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 'P' },
-    { "stddevSamp",        false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 'S' },
-    { "varPop",            false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 'p' },
-    { "varSamp",           false, 1, 1, 0,  bind_double,  step_deviation, final_deviation, 's' },
-    { "quantile",          false, 1, 1, 1,  bind_levels,  step_quantile,  final_quantile,  0 },
-    { "median",            true,  1, 1, 0,  bind_levels,  step_quantile,  final_quantile,  0 },
-    { "quantiles",         false, 1, 1, 16, bind_levels,  step_quantile,  final_quantile,  0 },
-    { "groupArray",        false, 1, 1, 1,  bind_collect, step_collect,   final_collect,   0 },
-    { "groupUniqArray",    false, 1, 1, 1,  bind_collect, step_collect,   final_collect,   'u' },
+    /* name                  fold  args  params bind             step                 final                  op */
+    { "count",               true,  0, 9, 0,  bind_count,          step_count,          final_count,           0 },
+    { "countDistinct",       false, 1, 9, 0,  bind_uniq,           step_count,          final_count,           0 },
+    { "uniq",                false, 1, 9, 0,  bind_uniq,           step_count,          final_count,           0 },
+    { "uniqExact",           false, 1, 9, 0,  bind_uniq,           step_count,          final_count,           0 },
+    { "uniqCombined",        false, 1, 9, 1,  bind_uniq,           step_count,          final_count,           0 },
+    { "uniqCombined64",      false, 1, 9, 1,  bind_uniq,           step_count,          final_count,           0 },
+    { "uniqHLL12",           false, 1, 9, 0,  bind_uniq,           step_count,          final_count,           0 },
+    { "min",                 true,  1, 1, 0,  bind_extreme,        step_one,            final_one,             '<' },
+    { "max",                 true,  1, 1, 0,  bind_extreme,        step_one,            final_one,             '>' },
+    { "any",                 false, 1, 1, 0,  bind_first,          step_one,            final_one,             'f' },
+    { "any_value",           true,  1, 1, 0,  bind_first,          step_one,            final_one,             'f' },
+    { "first_value",         true,  1, 1, 0,  bind_first,          step_one,            final_one,             'f' },
+    { "anyLast",             false, 1, 1, 0,  bind_first,          step_one,            final_one,             'l' },
+    { "last_value",          true,  1, 1, 0,  bind_first,          step_one,            final_one,             'l' },
+    { "argMin",              false, 2, 2, 0,  bind_first,          step_arg,            final_one,             '<' },
+    { "argMax",              false, 2, 2, 0,  bind_first,          step_arg,            final_one,             '>' },
+    { "sum",                 true,  1, 1, 0,  bind_sum,            step_sum,            final_sum,             0 },
+    { "avg",                 true,  1, 1, 0,  bind_double,         step_sum,            final_avg,             0 },
+    { "avgWeighted",         false, 2, 2, 0,  sql_bind_pair,       sql_step_weighted,   sql_final_weighted,    0 },
+    { "deltaSum",            false, 1, 1, 0,  sql_bind_delta,      sql_step_delta,      sql_final_delta,       0 },
+    { "stddevPop",           false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'P' },
+    { "STDDEV_POP",          true,  1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'P' },
+    { "stddevPopStable",     false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'P' },
+    { "stddevSamp",          false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'S' },
+    { "STDDEV_SAMP",         true,  1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'S' },
+    { "stddevSampStable",    false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'S' },
+    { "varPop",              false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'p' },
+    { "VAR_POP",             true,  1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'p' },
+    { "varPopStable",        false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       'p' },
+    { "varSamp",             false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       's' },
+    { "VAR_SAMP",            true,  1, 1, 0,  bind_double,         step_deviation,      final_deviation,       's' },
+    { "varSampStable",       false, 1, 1, 0,  bind_double,         step_deviation,      final_deviation,       's' },
+    { "skewPop",             false, 1, 1, 0,  bind_double,         sql_step_moments,    sql_final_moments,     'w' },
+    { "skewSamp",            false, 1, 1, 0,  bind_double,         sql_step_moments,    sql_final_moments,     'W' },
+    { "kurtPop",             false, 1, 1, 0,  bind_double,         sql_step_moments,    sql_final_moments,     'k' },
+    { "kurtSamp",            false, 1, 1, 0,  bind_double,         sql_step_moments,    sql_final_moments,     'K' },
+    { "corr",                true,  2, 2, 0,  sql_bind_pair,       sql_step_pair,       sql_final_covariance,  'c' },
+    { "covarPop",            false, 2, 2, 0,  sql_bind_pair,       sql_step_pair,       sql_final_covariance,  'p' },
+    { "COVAR_POP",           true,  2, 2, 0,  sql_bind_pair,       sql_step_pair,       sql_final_covariance,  'p' },
+    { "covarSamp",           false, 2, 2, 0,  sql_bind_pair,       sql_step_pair,       sql_final_covariance,  's' },
+    { "COVAR_SAMP",          true,  2, 2, 0,  sql_bind_pair,       sql_step_pair,       sql_final_covariance,  's' },
+    { "groupBitAnd",         false, 1, 1, 0,  sql_bind_group_bits, sql_step_group_bits, sql_final_group_bits,  '&' },
+    { "BIT_AND",             true,  1, 1, 0,  sql_bind_group_bits, sql_step_group_bits, sql_final_group_bits,  '&' },
+    { "groupBitOr",          false, 1, 1, 0,  sql_bind_group_bits, sql_step_group_bits, sql_final_group_bits,  '|' },
+    { "BIT_OR",              true,  1, 1, 0,  sql_bind_group_bits, sql_step_group_bits, sql_final_group_bits,  '|' },
+    { "groupBitXor",         false, 1, 1, 0,  sql_bind_group_bits, sql_step_group_bits, sql_final_group_bits,  '^' },
+    { "BIT_XOR",             true,  1, 1, 0,  sql_bind_group_bits, sql_step_group_bits, sql_final_group_bits,  '^' },
+    { "quantile",            false, 1, 1, 1,  bind_levels,         step_quantile,       final_quantile,        0 },
+    { "median",              true,  1, 1, 0,  bind_levels,         step_quantile,       final_quantile,        0 },
+    { "quantiles",           false, 1, 1, 16, bind_levels,         step_quantile,       final_quantile,        0 },
+    { "quantileExact",       false, 1, 1, 1,  bind_levels,         step_quantile,       final_quantile,        'e' },
+    { "medianExact",         false, 1, 1, 0,  bind_levels,         step_quantile,       final_quantile,        'e' },
+    { "quantilesExact",      false, 1, 1, 16, bind_levels,         step_quantile,       final_quantile,        'e' },
+    { "quantileExactLow",    false, 1, 1, 1,  bind_levels,         step_quantile,       final_quantile,        'l' },
+    { "quantileExactHigh",   false, 1, 1, 1,  bind_levels,         step_quantile,       final_quantile,        'h' },
+    { "quantileExactInclusive", false, 1, 1, 1, bind_levels,       step_quantile,       final_quantile,        0 },
+    { "quantileExactExclusive", false, 1, 1, 1, bind_levels,       step_quantile,       final_quantile,        'x' },
+    { "groupArray",          false, 1, 1, 1,  bind_collect,        step_collect,        final_collect,         0 },
+    { "array_agg",           true,  1, 1, 0,  bind_collect,        step_collect,        final_collect,         0 },
+    { "groupUniqArray",      false, 1, 1, 1,  bind_collect,        step_collect,        final_collect,         'u' },
+    { "topK",                false, 1, 1, 1,  sql_bind_top,        sql_step_tally,      sql_final_top,         0 },
+    { "entropy",             false, 1, 1, 0,  sql_bind_entropy,    sql_step_tally,      sql_final_entropy,     0 },
+    { "groupConcat",         false, 1, 1, 1,  sql_bind_concat,     sql_step_concat,     sql_final_concat,      0 },
+    { "group_concat",        true,  1, 1, 1,  sql_bind_concat,     sql_step_concat,     sql_final_concat,      0 },
 };
 /* clang-format on */
 
@@ -538,17 +672,25 @@ static bool cut_suffix(struct str *name, const char *suffix)
     return true;
 }
 
-const struct sql_aggregate *sql_aggregate_find(struct str name, bool *filtered, bool *or_null)
+const struct sql_aggregate *sql_aggregate_find(struct str name, struct sql_combinators *combinators)
 {
-    *filtered = *or_null = false;
-    const struct sql_aggregate *aggregate = find_exact(name);
-    if (aggregate != NULL)
-        return aggregate;
-    *or_null = cut_suffix(&name, "OrNull");
-    *filtered = cut_suffix(&name, "If");
-    if (!*or_null)
-        *or_null = cut_suffix(&name, "OrNull");
-    return *filtered || *or_null ? find_exact(name) : NULL;
+    *combinators = (struct sql_combinators){ 0 };
+    for (;;) {
+        const struct sql_aggregate *aggregate = find_exact(name);
+        bool cut = false;
+        if (aggregate != NULL)
+            return aggregate;
+        if (!combinators->filtered)
+            cut = combinators->filtered = cut_suffix(&name, "If");
+        if (!cut && !combinators->or_null)
+            cut = combinators->or_null = cut_suffix(&name, "OrNull");
+        if (!cut && !combinators->or_default)
+            cut = combinators->or_default = cut_suffix(&name, "OrDefault");
+        if (!cut && !combinators->distinct)
+            cut = combinators->distinct = cut_suffix(&name, "Distinct");
+        if (!cut)
+            return NULL;
+    }
 }
 
 static bool is_count(const struct sql_aggregate *aggregate)
@@ -565,9 +707,16 @@ static const char *if_empty(const struct sql_aggregate *aggregate, const struct 
     return "";
 }
 
-bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const struct sql_aggregate *aggregate,
-                        bool or_null, struct err *err)
+/* NaN over no rows. */
+static bool is_nan_of_nothing(sql_final_fn *final)
 {
+    return final == sql_final_weighted || final == sql_final_moments || final == sql_final_covariance;
+}
+
+bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const struct sql_aggregate *aggregate,
+                        const struct sql_combinators *combinators, struct err *err)
+{
+    bool or_null = combinators->or_null, distinct = node->distinct || combinators->distinct;
     bool nullable = false, arrays = aggregate->bind == bind_collect;
     if (node->args_count < aggregate->args_min || node->args_count > aggregate->args_max)
         return err_set(err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
@@ -578,9 +727,8 @@ bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const str
         return err_set(err, ERR_AGGREGATE_FUNCTION_DOESNT_ALLOW_PARAMETERS,
                        "Aggregate function " STR_FMT " takes no such parameters (at position %zu)", STR_ARG(node->name),
                        node->offset + 1);
-    if (node->distinct && aggregate->bind != bind_count)
-        return err_set(err, ERR_NOT_IMPLEMENTED, "DISTINCT in " STR_FMT " is not supported here (at position %zu)",
-                       STR_ARG(node->name), node->offset + 1);
+    if (node->args_count == 0 && node->distinct)
+        return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "DISTINCT needs an argument", err);
     for (size_t i = 0; i < node->args_count; i++) {
         nullable |= node->args[i]->type->nullable;
         if (node->args[i]->type->kind == TYPE_NOTHING && !is_count(aggregate))
@@ -594,15 +742,26 @@ bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const str
     node->call->aggregate = aggregate;
     node->call->moves = node->over != NULL && sql_window_moves(node->over);
     node->call->op = aggregate->op;
+    node->call->distinct = distinct;
     if (!aggregate->bind(r, node, err))
         return false;
+    bool own_null = aggregate->final == sql_final_weighted || aggregate->final == sql_final_delta;
+    if (nullable && (combinators->or_default || own_null)) /* the engine has rules of its own for these */
+        return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "an argument that is Nullable is not supported here", err);
+    if (or_null && is_count(aggregate))
+        return sql_bind_error(node, ERR_NOT_IMPLEMENTED, "OrNull of a count is not supported here", err);
     node->emit = SQL_EMIT_AGGREGATE;
     node->call->type = node->call->decode = node->type;
     if ((nullable || or_null) && !is_count(aggregate) && !arrays)
         node->type = sql_type_nullable(node->type, r->arena);
     node->if_empty = if_empty(aggregate, node->type);
-    if (node->if_empty != NULL && (aggregate->final == final_avg || aggregate->final == final_deviation ||
-                                   (aggregate->final == final_quantile && sql_type_is_float(node->type))))
+    if (node->if_empty != NULL && aggregate->final == sql_final_group_bits && aggregate->op == '&')
+        node->if_empty = sql_all_bits(r, node->type);
+    if (combinators->or_default)
+        return true;
+    if (node->if_empty != NULL &&
+        (aggregate->final == final_avg || is_nan_of_nothing(aggregate->final) || aggregate->final == final_deviation ||
+         (aggregate->final == final_quantile && sql_type_is_float(node->type))))
         node->if_empty = "x'000000000000F87F'"; /* NaN as sql_value.h carries it */
     return true;
 }

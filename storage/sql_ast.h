@@ -233,7 +233,16 @@ struct sql_query {
     size_t offset;
 };
 
-enum sql_statement_kind { SQL_SELECT, SQL_EXPLAIN, SQL_SHOW_CREATE, SQL_DESCRIBE, SQL_EXISTS, SQL_USE, SQL_SET };
+enum sql_statement_kind {
+    SQL_SELECT,
+    SQL_EXPLAIN,
+    SQL_SHOW_CREATE,
+    SQL_DESCRIBE,
+    SQL_EXISTS,
+    SQL_CHECK,
+    SQL_USE,
+    SQL_SET
+};
 
 struct sql_statement {
     enum sql_statement_kind kind;

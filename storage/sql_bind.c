@@ -817,6 +817,27 @@ static bool bind_in_query(struct sql_resolver *r, struct sql_node *node, struct 
     return true;
 }
 
+/* x IN name: the rows of the table, or of the WITH, of that name. */
+static void select_all_of(struct sql_resolver *r, struct sql_node *node)
+{
+    struct sql_select *select = ARENA_NEW(r->arena, struct sql_select);
+    struct sql_node *star = ARENA_NEW(r->arena, struct sql_node);
+    *star = (struct sql_node){ .kind = SQL_STAR, .offset = node->offset };
+    select->columns = ARENA_ARRAY(r->arena, struct sql_node *, 1);
+    select->columns[0] = star;
+    select->columns_count = 1;
+    select->tables = ARENA_ARRAY(r->arena, struct sql_table, SQL_TABLES_MAX);
+    select->tables_count = 1;
+    select->tables[0] = (struct sql_table){ .name = node->parts[node->parts_count - 1],
+                                            .database = node->parts_count > 1 ? node->parts[0] : STR_EMPTY,
+                                            .offset = node->offset };
+    node->query = ARENA_NEW(r->arena, struct sql_query);
+    node->query->selects = ARENA_ARRAY(r->arena, struct sql_select *, 1);
+    node->query->selects[0] = select;
+    node->query->selects_count = 1;
+    node->kind = SQL_SUBQUERY;
+}
+
 static bool bind_in(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     if (node->args_count != 2)
@@ -824,10 +845,8 @@ static bool bind_in(struct sql_resolver *r, struct sql_node *node, struct err *e
     if (!sql_resolve_node(r, node->args[0], err))
         return false;
     struct sql_node *right = node->args[1];
-    bool is_table = right->kind == SQL_NAME && right->parts_count <= 2 && right->target == NULL;
-    if (is_table)
-        return err_set(err, ERR_NOT_IMPLEMENTED, "IN takes a list or a subquery here (at position %zu)",
-                       right->offset + 1);
+    if (right->kind == SQL_NAME && right->parts_count <= 2 && right->target == NULL)
+        select_all_of(r, right);
     bool ok = right->kind == SQL_SUBQUERY ? bind_in_query(r, node, err) : bind_in_values(r, node, err);
     if (!ok)
         return false;

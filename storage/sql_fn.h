@@ -23,7 +23,7 @@ enum sql_result_kind {                  /* of a function whose spec says all abo
 bool sql_function_bind(struct sql_resolver *r, struct sql_node *node, const struct sql_function *function,
                        struct err *err);
 bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const struct sql_aggregate *aggregate,
-                        bool or_null, struct err *err);
+                        const struct sql_combinators *combinators, struct err *err);
 
 /* sql_resolve.c */
 void sql_node_set_column(const struct sql_select *select, struct sql_node *node, struct sql_table *table,

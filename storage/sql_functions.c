@@ -251,7 +251,7 @@ static void step_bridge(sqlite3_context *context, int count, sqlite3_value **val
         return;
     strbuf_clear(&call->out);
     if (!(call->moves ? sql_frame_push(state, (size_t)count - 1, &call->err)
-                      : call->aggregate->step(call, state, call->args, &call->err)))
+                      : sql_aggregate_step(state, (size_t)count - 1, &call->err)))
         step_failed(context, call);
 }
 

@@ -720,7 +720,23 @@ static bool describe(struct sql_parser *p, struct sql_statement *statement)
         return sql_select_query(p, &statement->query) && sql_expect_symbol(p, ")");
     if (sql_starts_query(p))
         return sql_select_query(p, &statement->query);
-    return sql_object_name(p, statement);
+    if (!token_is_symbol(sql_peek_second(p), "("))
+        return sql_object_name(p, statement);
+    struct sql_select *select; /* DESCRIBE function(...) */
+    statement->query = ARENA_NEW(p->arena, struct sql_query);
+    select = select_of(p, NULL, sql_peek(p).offset);
+    return sql_expression(p, &select->tables->function) && query_add(p, statement->query, select, SQL_UNION_ALL);
+}
+
+/* CHECK TABLE [database.]table */
+static bool check(struct sql_parser *p, struct sql_statement *statement)
+{
+    statement->kind = SQL_CHECK;
+    if (!sql_expect_word(p, "TABLE") || !sql_object_name(p, statement))
+        return false;
+    if (sql_next_is_word(p, "PART") || sql_next_is_word(p, "PARTITION"))
+        return sql_unsupported(p, sql_peek(p).offset, "CHECK of a part or a partition");
+    return true;
 }
 
 /* SET name = value, ...; SET TIME ZONE 'x'; SET ROLE DEFAULT | NONE | ALL, of which there are none to choose from. */
@@ -752,6 +768,8 @@ static bool statement_body(struct sql_parser *p, struct sql_statement *statement
         return describe(p, statement);
     if (sql_word(p, "EXISTS"))
         return exists(p, statement);
+    if (sql_word(p, "CHECK"))
+        return check(p, statement);
     if (sql_word(p, "EXPLAIN"))
         return explain(p, statement);
     if (sql_word(p, "USE")) {

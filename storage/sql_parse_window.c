@@ -72,11 +72,11 @@ bool sql_window_clause(struct sql_parser *p, struct sql_select *select)
     enum { WINDOWS_MAX = 32 };
     select->windows = ARENA_ARRAY(p->arena, struct sql_window, WINDOWS_MAX);
     do {
+        if (select->windows_count == WINDOWS_MAX)
+            return sql_unsupported(p, sql_peek(p).offset, "a WINDOW clause of more than 32 windows");
         struct sql_window *window = &select->windows[select->windows_count];
         struct str name;
         window->offset = sql_peek(p).offset;
-        if (select->windows_count == WINDOWS_MAX)
-            return sql_unsupported(p, window->offset, "a WINDOW clause of more than 32 windows");
         if (!sql_name(p, &name) || !sql_expect_word(p, "AS") || !sql_expect_symbol(p, "(") || !specification(p, window))
             return false;
         if (window->name.len != 0)

@@ -515,12 +515,12 @@ static bool resolve_aggregate_args(struct sql_resolver *r, struct sql_node *node
 }
 
 static bool resolve_aggregate(struct sql_resolver *r, struct sql_node *node, const struct sql_aggregate *aggregate,
-                              bool filtered, bool or_null, struct err *err)
+                              const struct sql_combinators *combinators, struct err *err)
 {
     if (r->no_aggregates)
         return err_set(err, ERR_ILLEGAL_AGGREGATION, "Aggregate function " STR_FMT " is found in %s (at position %zu)",
                        STR_ARG(node->name), r->where, node->offset + 1);
-    if (filtered) {
+    if (combinators->filtered) {
         if (node->args_count == 0 || node->filter != NULL)
             return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "a condition is missing", err);
         node->filter = node->args[node->args_count - 1];
@@ -528,8 +528,8 @@ static bool resolve_aggregate(struct sql_resolver *r, struct sql_node *node, con
     if (!resolve_aggregate_args(r, node, err) || (node->over != NULL && !sql_resolve_over(r, node, err)))
         return false;
     size_t args = node->args_count;
-    node->args_count -= filtered ? 1 : 0;
-    bool ok = sql_aggregate_bind(r, node, aggregate, or_null, err);
+    node->args_count -= combinators->filtered ? 1 : 0;
+    bool ok = sql_aggregate_bind(r, node, aggregate, combinators, err);
     node->aggregate = node->over == NULL;
     node->has_aggregate |= node->aggregate;
     node->constant = false;
@@ -560,7 +560,8 @@ static bool unknown_function(const struct sql_node *node, struct err *err)
 
 static bool resolve_call(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
-    bool filtered = false, or_null = false, taken = false;
+    struct sql_combinators combinators;
+    bool taken = false;
     if (sql_node_is_lambda(node))
         return err_set(err, ERR_NOT_IMPLEMENTED, "lambda expressions are not supported here (at position %zu)",
                        node->offset + 1);
@@ -570,9 +571,9 @@ static bool resolve_call(struct sql_resolver *r, struct sql_node *node, struct e
         return true;
     if (sql_window_knows(node->name))
         return resolve_window_function(r, node, err);
-    const struct sql_aggregate *aggregate = sql_aggregate_find(node->name, &filtered, &or_null);
+    const struct sql_aggregate *aggregate = sql_aggregate_find(node->name, &combinators);
     if (aggregate != NULL)
-        return resolve_aggregate(r, node, aggregate, filtered, or_null, err);
+        return resolve_aggregate(r, node, aggregate, &combinators, err);
     const struct sql_function *function = sql_function_find(node->name);
     if (function == NULL && expr_call_knows(node->name))
         return resolve_bridge(r, node, err);

@@ -113,7 +113,9 @@ struct sql_call { /* one place in the statement where a function of ours is call
     size_t types_count;
     struct sql_value *args; /* of the call that runs; here, as large locals cost more than most functions */
     struct err err;
+    bool distinct;     /* aggregate: each row counts once */
     bool moves;        /* aggregate: over a frame whose beginning moves */
+    struct str text;   /* groupConcat: between the values */
     double levels[16]; /* quantiles */
     size_t levels_count;
     struct sql_run *run;
@@ -124,8 +126,11 @@ struct sql_call { /* one place in the statement where a function of ours is call
 };
 
 const struct sql_function *sql_function_find(struct str name);
-/* *filtered: the name ends in If, and an aggregate of the rest exists; *or_null, *or_default likewise. */
-const struct sql_aggregate *sql_aggregate_find(struct str name, bool *filtered, bool *or_null);
+struct sql_combinators { /* sumIf, avgOrNull, ... */
+    bool filtered, or_null, or_default, distinct;
+};
+/* An aggregate of the name without the combinators at its end; NULL: there is none. */
+const struct sql_aggregate *sql_aggregate_find(struct str name, struct sql_combinators *combinators);
 const struct sql_function *sql_function_at(size_t index);   /* NULL behind the last */
 const struct sql_aggregate *sql_aggregate_at(size_t index); /* likewise */
 /* A near name, or an empty one. */
@@ -143,6 +148,8 @@ struct sqlite3_context;
 struct sql_state *sql_aggregate_state(struct sqlite3_context *context, struct sql_call *call);
 struct sql_call *sql_aggregate_call(const struct sql_state *state);
 void sql_aggregate_free(struct sql_state *state); /* what it points at; the state itself is SQLite's */
+/* Takes a row, call->args, which counts once where the call is distinct. */
+bool sql_aggregate_step(struct sql_state *state, size_t count, struct err *err);
 /* Of a call that moves: its state is the rows of the frame, aggregated anew for each value. */
 bool sql_frame_push(struct sql_state *state, size_t count, struct err *err); /* call->args */
 void sql_frame_pop(struct sql_state *state, size_t count);

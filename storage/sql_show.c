@@ -119,22 +119,26 @@ static bool show_tables(struct sql_parser *p, struct sql_statement *statement, c
     return false;
 }
 
+/* FROM|IN [db.]table [FROM|IN db] */
+static bool take_table(struct sql_parser *p, struct str *database, struct str *name)
+{
+    if (!sql_word(p, "FROM") && !sql_word(p, "IN"))
+        return sql_expected(p, "FROM, IN");
+    if (!sql_name(p, name))
+        return false;
+    if (!sql_symbol(p, "."))
+        return take_database(p, database);
+    *database = *name;
+    return sql_name(p, name);
+}
+
 /* SHOW [EXTENDED] [FULL] COLUMNS FROM table [FROM db] [LIKE 'x' | WHERE expr] [LIMIT n] */
 static bool show_columns(struct sql_parser *p, struct sql_statement *statement, bool full)
 {
     struct strbuf text = { 0 };
     struct str database = STR_EMPTY, name;
-    if (!sql_word(p, "FROM") && !sql_word(p, "IN"))
-        return sql_expected(p, "FROM, IN");
-    if (!sql_name(p, &name))
+    if (!take_table(p, &database, &name))
         return false;
-    if (sql_symbol(p, ".")) {
-        database = name;
-        if (!sql_name(p, &name))
-            return false;
-    } else if (!take_database(p, &database)) {
-        return false;
-    }
     strbuf_addf(&text,
                 "SELECT * FROM (SELECT name AS field, type, if(startsWith(type, 'Nullable'), 'YES', 'NO') AS null, "
                 "multiIf(is_in_primary_key AND is_in_sorting_key, 'PRI SOR', is_in_primary_key, 'PRI', "
@@ -149,6 +153,27 @@ static bool show_columns(struct sql_parser *p, struct sql_statement *statement, 
         return becomes(p, statement, &text);
     strbuf_fini(&text);
     return false;
+}
+
+/* SHOW INDEX FROM table [FROM db] [WHERE expr] [LIMIT n]: the columns of the primary key. */
+static bool show_index(struct sql_parser *p, struct sql_statement *statement)
+{
+    struct strbuf text = { 0 };
+    struct str database = STR_EMPTY, name;
+    if (!take_table(p, &database, &name))
+        return false;
+    strbuf_add_text(
+        &text,
+        "SELECT * FROM (SELECT table, toUInt8(1) AS non_unique, 'PRIMARY' AS key_name, row_number() OVER (ORDER "
+        "BY position) AS seq_in_index, name AS pk_col, CAST('A', 'Nullable(String)') AS collation, toUInt8(0) AS "
+        "cardinality, NULL AS sub_part, NULL AS packed, NULL AS null, 'PRIMARY' AS index_type, '' AS comment, '' "
+        "AS index_comment, 'YES' AS visible, '' AS expression FROM system.columns WHERE is_in_primary_key AND "
+        "database = ");
+    add_database(&text, database);
+    strbuf_add_text(&text, " AND table = ");
+    lexer_print_string(&text, name);
+    strbuf_add_text(&text, " ORDER BY position)");
+    return becomes(p, statement, &text);
 }
 
 /* SHOW SETTING name */
@@ -205,6 +230,8 @@ bool sql_show(struct sql_parser *p, struct sql_statement *statement)
     bool extended = sql_word(p, "EXTENDED"), full = sql_word(p, "FULL");
     if (!extended && sql_word(p, "TABLES"))
         return show_tables(p, statement, full ? "name, engine" : "name", "tables");
+    if (!full && (sql_word(p, "INDEX") || sql_word(p, "INDEXES") || sql_word(p, "INDICES") || sql_word(p, "KEYS")))
+        return show_index(p, statement);
     if (sql_word(p, "COLUMNS") || sql_word(p, "FIELDS"))
         return show_columns(p, statement, full);
     return sql_expected(p, "DATABASES, TABLES, COLUMNS, CREATE, SETTINGS, PROCESSLIST, GRANTS, FUNCTIONS, ENGINES");

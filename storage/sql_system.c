@@ -622,6 +622,20 @@ static bool fill_input(void *context, struct block *block, struct err *err)
     return true;
 }
 
+/* The table's rows are those of the block. */
+static void use_block(struct sql_run *run, struct sql_table *table, const struct block *block)
+{
+    struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_BLOCK);
+    source->fill = fill_input;
+    source->context = (void *)(uintptr_t)block;
+    source->ast = table;
+    table->source = source;
+    table->columns = ARENA_ARRAY(run->arena, struct sql_column, block->columns_count + 1);
+    table->columns_count = block->columns_count;
+    for (size_t i = 0; i < block->columns_count; i++)
+        table->columns[i] = (struct sql_column){ .name = block->names[i], .type = block->columns[i].type };
+}
+
 static bool use_input(struct sql_run *run, struct sql_table *table, struct err *err)
 {
     const struct block *input = run->session->input;
@@ -631,17 +645,9 @@ static bool use_input(struct sql_run *run, struct sql_table *table, struct err *
     if (run->input_read)
         return err_set(err, ERR_INVALID_USAGE_OF_INPUT, "You can use the `input` function only once in a query");
     run->input_read = true;
-    struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_BLOCK);
-    source->fill = fill_input;
-    source->context = (void *)(uintptr_t)input;
-    source->ast = table;
-    table->source = source;
     table->database = STR("_table_function");
     table->name = STR("input");
-    table->columns = ARENA_ARRAY(run->arena, struct sql_column, input->columns_count + 1);
-    table->columns_count = input->columns_count;
-    for (size_t i = 0; i < input->columns_count; i++)
-        table->columns[i] = (struct sql_column){ .name = input->names[i], .type = input->columns[i].type };
+    use_block(run, table, input);
     return true;
 }
 
@@ -730,6 +736,11 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
     const struct sql_session *session = run->session;
     if (table->function != NULL)
         return (!table->final_ || no_final(table, table->function->name, err)) && table_function(run, table, err);
+    for (size_t i = 0; i < session->tables_count && table->database.len == 0; i++)
+        if (str_eq(session->tables[i].name, table->name)) {
+            use_block(run, table, session->tables[i].block);
+            return !table->final_ || no_final(table, table->name, err);
+        }
     if (table->database.len == 0)
         table->database = session->database;
     if (!sql_may_read(session, table->database, table->name, err))

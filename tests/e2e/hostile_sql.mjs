@@ -77,6 +77,17 @@ await test(d, {
     await refused(["SELECT 1; DROP TABLE keep", 'SELECT 1; SELECT 2', "SELECT 'a", 'SELECT "a', 'SELECT `a', 'SELECT /* 1', "SELECT 1 'a' 'b' 'c'", "SELECT * FROM keep WHERE s = ''; DROP TABLE keep",
       'SELECT {x:Identifier} FROM keep', 'SELECT {x}', 'SELECT {x:}', 'SELECT {x:String', 'SELECT * FROM {x:Identifier}'], { param_x: 'keep; DROP TABLE keep' })
   },
+  'what the newer clauses are asked for is bounded': async () => {
+    await refused(['SELECT number FROM numbers(2) ORDER BY number WITH FILL FROM 0 TO 1000000000000', "SELECT toDate('2024-01-01') AS d ORDER BY d WITH FILL TO toDate('2149-01-01') STEP INTERVAL 1 SECOND",
+      'SELECT number AS n FROM numbers(2) ORDER BY n WITH FILL STEP 0', 'SELECT arrayJoin(range(1000000000))', 'SELECT count() FROM (SELECT arrayJoin(range(999999)) AS a, arrayJoin(range(999998)) AS b)',
+      'SELECT sum(a) OVER (ROWS BETWEEN -1 PRECEDING AND CURRENT ROW) FROM keep', 'SELECT sum(a) OVER (ROWS BETWEEN 1.5 PRECEDING AND CURRENT ROW) FROM keep', 'SELECT lagInFrame(a, -1) OVER () FROM keep',
+      'SELECT ntile(0) OVER () FROM keep', 'SELECT nth_value(a, 0) OVER () FROM keep', 'SELECT groupArray(number) OVER (ORDER BY number ROWS BETWEEN 1000000 PRECEDING AND CURRENT ROW) FROM numbers(1000000)',
+      'SELECT topK(1000000000)(a) FROM keep', 'SELECT quantileExact(2)(a) FROM keep', "SELECT groupConcat(a)(a) FROM keep", 'SELECT a FROM keep LIMIT 1 WITH TIES',
+      `CREATE TABLE t2 ENGINE = MergeTree ORDER BY a AS SELECT * FROM file('${secret}')`, `CREATE TABLE \`../x\` ENGINE = File(TSV) AS SELECT 1 AS a`, 'CREATE TABLE t2 AS SELECT 1; DROP TABLE keep',
+      "CREATE TABLE t2 ENGINE = MergeTree ORDER BY a AS SELECT 1 AS `a) ENGINE = Log --`", 'CHECK TABLE keep; DROP TABLE keep', "SELECT 1 FROM keep WHERE a IN `keep'`"],
+    { max_execution_time: 5 })
+    await ask('DROP TABLE IF EXISTS t2')
+  },
   'nesting ends in an error, not in the stack': async () => {
     const many = 10000
     for (const deep of [`SELECT ${'('.repeat(many)}1${')'.repeat(many)}`, `SELECT ${'['.repeat(many)}${']'.repeat(many)}`, `SELECT ${'-'.repeat(2)} \n${'not '.repeat(many)}1`,
@@ -85,7 +96,13 @@ await test(d, {
       `SELECT CAST(1, '${'Array('.repeat(many)}Int8${')'.repeat(many)}')`, `CREATE TABLE deep (a ${'Array('.repeat(many)}Int8${')'.repeat(many)}) ORDER BY tuple()`,
       `CREATE TABLE deep (a Int8 DEFAULT ${'('.repeat(many)}1${')'.repeat(many)}) ORDER BY tuple()`, `INSERT INTO keep VALUES (${'('.repeat(many)}1${')'.repeat(many)}, 'x')`,
       `SELECT 1${' UNION ALL SELECT 1'.repeat(many)}`, `WITH ${Array.from({ length: many }, (_, i) => `${i ? `x${i - 1}` : 1} AS x${i}`).join(', ')} SELECT x${many - 1}`,
-      `EXPLAIN ${'EXPLAIN '.repeat(many)}SELECT 1`, `SELECT ${'{'.repeat(many)}`, `SELECT ${'/*'.repeat(many)}`, `SELECT x${'.a'.repeat(many)} FROM keep`, `SELECT 1${'::Int8'.repeat(many)}`, `SELECT [1]${'[1]'.repeat(many)}`]) {
+      `EXPLAIN ${'EXPLAIN '.repeat(many)}SELECT 1`, `SELECT ${'{'.repeat(many)}`, `SELECT ${'/*'.repeat(many)}`, `SELECT x${'.a'.repeat(many)} FROM keep`, `SELECT 1${'::Int8'.repeat(many)}`, `SELECT [1]${'[1]'.repeat(many)}`,
+      `SELECT ${'sum('.repeat(many)}1${') OVER ()'.repeat(many)}`, `SELECT count() OVER (${'PARTITION BY ('.repeat(many)}`, `SELECT count() OVER ${'('.repeat(many)}`,
+      `SELECT ${'arrayJoin('.repeat(many)}[1]${')'.repeat(many)}`, `SELECT 1 FROM keep${' ARRAY JOIN [1] AS x'.repeat(many)}`, `SELECT 1 FROM keep ARRAY JOIN ${'['.repeat(many)}`,
+      `SELECT 1${' EXCEPT SELECT 1'.repeat(many)}`, `SELECT 1${' INTERSECT SELECT 1'.repeat(many)}`, `SELECT 1${' INTERSECT (SELECT 1'.repeat(many)}${')'.repeat(many)}`,
+      `SELECT a FROM keep GROUP BY GROUPING SETS (${'('.repeat(many)}`, `SELECT a FROM keep GROUP BY GROUPING SETS (${Array(many).fill('(a)').join(',')})`,
+      `SELECT a FROM keep GROUP BY CUBE(${Array(many).fill('a').join(',')})`, `SELECT a FROM keep WINDOW ${Array.from({ length: many }, (_, i) => `w${i} AS ()`).join(', ')}`,
+      `CREATE TABLE deep ENGINE = MergeTree ORDER BY a AS ${'(SELECT '.repeat(many)}1 AS a${')'.repeat(many)}`, `CREATE TABLE deep AS ${'('.repeat(many)}`]) {
       const { status, code } = await post(deep, { max_query_size: 10000000 })
       check(status >= 400 && code > 0, `an error: ${deep.slice(0, 60)}... gave ${status}`)
     }

@@ -92,6 +92,19 @@ await test(d, {
     equal((await sluice(['dlq', 'import', file('bad', '{"table":"t","format":"CSV","body":"1"}\n{"format":"CSV"}\n')])).status, 1, 'one of two')
     equal(await verdicts('SYSTEM DROP DEAD LETTERS ALL'), ['dropped', 'dropped', 'dropped', 'dropped'], 'drop')
   },
+  'two letters under one token, as a crash between spool and letters leaves them: both are listed, one is stored': async () => {
+    await d.sql('CREATE TABLE twice (n UInt8) ENGINE = MergeTree ORDER BY n')
+    await d.insert('twice', '{"n":"x"}', noWait)
+    await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    const [line] = (await sluice(['dlq', 'export', '--all'])).out.split('\n')
+    equal(await verdicts(`SYSTEM IMPORT DEAD LETTERS ${quoted(line)}`), ['imported'], 'its second one')
+    const [{ token, id }, other] = JSON.parse((await sluice(['dlq', 'list', '-o', 'json'])).out).letters
+    equal([other.token, other.id === id], [token, false], 'both are listed')
+    await d.sql('CREATE OR REPLACE TABLE twice (n String) ENGINE = MergeTree ORDER BY n')
+    equal((await verdicts('SYSTEM REPLAY DEAD LETTERS ALL')).sort(), ['duplicate', 'stored'], 'replayed at once')
+    equal(await d.rows('SELECT n FROM twice'), [['x']], 'rows')
+    equal(await letters(), [], 'letters')
+  },
   'letters are chosen by code, table, user, token and time': async () => {
     await fail('{"a":"p"}')
     await d.insert('t', '{"a":"q"}', { ...noWait, insert_deduplication_token: 'mine' })
@@ -146,13 +159,14 @@ await test(d, {
 // In builds that have crash points: the daemon dies between two places, and the insert is in one of them, or in both under
 // one token.
 const has = fs.readFileSync(path.join(bin, 'sluiced')).includes('SLUICE_CRASH_POINT: want NAME')
-for (const [point, where] of has ? [['letters.added', 'insert'], ['replay.stored', 'replay']] : []) {
+for (const [point, where] of has ? [['letters.added', 'insert'], ['letters.added', 'spool'], ['replay.stored', 'replay']] : []) {
   d = await Daemon.start()
   await test(d, {
-    [`P-26: a crash at ${point}: no insert is lost or doubled`]: async () => {
+    [`P-26: a crash at ${point} (${where}): no insert is lost or doubled`]: async () => {
       const numbers = [1, 2, 3]
+      const level = where === 'spool' ? { sluice_ack: 'spooled' } : noWait
       await d.sql('CREATE TABLE k (n UInt64, s UInt8) ENGINE = MergeTree ORDER BY n')
-      const send = () => Promise.all(numbers.map((n) => d.insert('k', `{"n":${n},"s":"x"}`, { ...noWait, async_insert_busy_timeout_min_ms: 20 })))
+      const send = () => Promise.all(numbers.map((n) => d.insert('k', `{"n":${n},"s":"x"}`, { ...level, async_insert_busy_timeout_min_ms: 20 })))
       if (where === 'replay') {
         await send()
         await until(async () => (await letters()).length === 3, 'letters')
@@ -168,6 +182,14 @@ for (const [point, where] of has ? [['letters.added', 'insert'], ['replay.stored
       equal(await missing(numbers), [], 'missing')
       if (where === 'replay')
         equal((await sluice(['dlq', 'replay', '--all'])).out.replace(/^\S+ /gm, ''), 'duplicate\nduplicate\nduplicate\n', 'the replay after it')
+      if (where === 'spool') { // each stood in both places
+        await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+        const tokens = (await d.rows('SELECT token FROM system.dead_letter_queue')).map(([token]) => token)
+        check(tokens.length > numbers.length && new Set(tokens).size === numbers.length, `letters: ${tokens}`)
+        await d.sql('CREATE OR REPLACE TABLE k (n UInt64, s String) ENGINE = MergeTree ORDER BY n')
+        equal((await verdicts('SYSTEM REPLAY DEAD LETTERS ALL')).filter((verdict) => verdict === 'stored').length, numbers.length, 'stored')
+        equal(await letters(), [], 'letters')
+      }
       equal(await missing(numbers), [], 'missing at last')
     },
   })

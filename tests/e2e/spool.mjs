@@ -57,7 +57,7 @@ const emptied = (d) => until(async () => {
       equal([found.ok, found.spooled, found.findings.filter((f) => f.kind === 'damage')], [true, 492, []], 'verify')
       await d.launch()
       equal((await ledger(d)).recovered, 492, 'recovered')
-      await emptied(d)
+      await flush(d) // waits for those that are only on disk too
       equal(await ids(d), [0, 1, ...range(10, 500)], 'ids')
       await d.kill() // what is marked done stays so
       await d.launch()
@@ -160,6 +160,22 @@ const emptied = (d) => until(async () => {
 }
 
 {
+  const d = await Daemon.start({ args: [...neverFlush, ...set('spool.segment=64KiB', 'spool.bytes_max=1MiB')] })
+  await test(d, {
+    'a full spool refuses for now, and says that it was the spool (O-3)': async () => {
+      await d.sql('CREATE TABLE t (id UInt64, s String) ENGINE = MergeTree ORDER BY id')
+      const send = (id) => d.insert('t', JSON.stringify({ id, s: 'x'.repeat(30000) }), spooled)
+      let id = 0, a
+      while ((a = await send(id)).status === 200) check(++id < 100, 'it is full in the end')
+      equal([a.status, a.headers['x-clickhouse-exception-code']], [503, '243'], a.text)
+      equal([await d.metric('sluice_http_throttled_total{reason="spool"}'), await d.metric('sluice_http_throttled_total{reason="disk"}')], [1, 0], 'reason')
+      await flush(d)
+      await until(async () => (await send(id)).status === 200, 'room again')
+    },
+  })
+}
+
+{
   const d = await Daemon.start({ args: [...neverFlush, ...set('memory.max=48MiB')] })
   const body = (id) => JSON.stringify({ id, s: 'x'.repeat(500000) })
   await test(d, {
@@ -174,7 +190,7 @@ const emptied = (d) => until(async () => {
       }
       equal([...new Set(levels)].sort(), ['buffered', 'spooled'], 'levels')
       await d.sql('ALTER TABLE t MODIFY SETTING parts_to_throw_insert = 3000')
-      await emptied(d)
+      await flush(d) // waits for what was only on disk too
       equal(await ids(d), [...range(0, 90), 1000], 'ids')
     },
   })

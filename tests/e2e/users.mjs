@@ -19,6 +19,7 @@ put('users.d/people.yaml', `users:
   ann: {password: "${slow}", grants: [insert, read, admin], profile: bounded}
   eve: {password_file: eve.hash, grants: [insert, read], tables: ["one.*"]}
   few: {password: "${hash(`${canary}-few`)}", grants: [insert], inserts_per_minute: 3}
+  own: {password: "${hash(`${canary}-own`)}", grants: [read, admin], tables: ["one.u"]}
   late: {password: "${hash(`${canary}-late`)}", grants: [read]}
   thin: {password: "${hash(`${canary}-thin`)}", grants: [insert], bytes_per_minute: 100B}
 profiles:
@@ -84,6 +85,11 @@ await test(d, {
     for (const statement of ['SELECT * FROM two.t', 'SELECT 1 FROM one.t WHERE a IN (SELECT a FROM two.t)', 'DESCRIBE two.t', 'SHOW CREATE TABLE two.t', 'SELECT * FROM system.dead_letter_queue', 'SELECT * FROM system.users', 'WITH x AS (SELECT * FROM two.t) SELECT * FROM x', 'INSERT INTO one.t SELECT * FROM two.t', 'EXPLAIN SELECT * FROM two.t', 'SELECT * FROM one.t UNION ALL SELECT * FROM two.t'])
       equal(await code(as('eve', statement)), [500, 497], statement)
     equal(await code(as('few', 'SELECT 1 FROM one.t')), [500, 497], 'without read')
+    for (const statement of ['CREATE TABLE one.u (a UInt32) ENGINE = MergeTree ORDER BY a', 'ALTER TABLE one.u ADD COLUMN b UInt8', 'OPTIMIZE TABLE one.u', 'TRUNCATE TABLE one.u'])
+      equal((await as('own', statement)).status, 200, `a table of his own: ${statement}`)
+    for (const statement of ['CREATE TABLE one.v (a UInt32) ENGINE = MergeTree ORDER BY a', 'CREATE TABLE one.u2 AS one.t', 'DROP TABLE one.t', 'DROP TABLE one.u, one.t', 'RENAME TABLE one.u TO one.t2', 'TRUNCATE TABLE two.t', 'DROP DATABASE one', 'CREATE DATABASE three', 'SYSTEM FLUSH ASYNC INSERT QUEUE', "BACKUP ALL TO File('x')", 'KILL QUERY WHERE 1', 'SYSTEM DROP DEAD LETTERS'])
+      equal(await code(as('own', statement)), [500, 497], `not his: ${statement}`)
+    equal((await as('own', 'DROP TABLE u', '/?database=one')).status, 200, 'the current database counts')
     equal(await code(as('eve', 'DROP TABLE one.t')), [500, 497], 'without admin')
   },
   'what a profile says is there, and is a bound': async () => {
@@ -121,7 +127,7 @@ await test(d, {
     const find = (name) => settings.find((s) => s.name === name)
     equal([find('http.body_max').value, find('http.body_max').source], ['2MiB', `${dir}/conf.d/10-limits.yaml:1`], 'a drop-in')
     equal(find('data_dir').source, 'flag', 'a flag')
-    equal(users.map((u) => u.name).sort(), ['ann', 'eve', 'few', 'late', 'root', 'thin'], 'users')
+    equal(users.map((u) => u.name).sort(), ['ann', 'eve', 'few', 'late', 'own', 'root', 'thin'], 'users')
     const offline = await sluice(['config', 'show', '--config', file])
     check(/^http.body_max: 2MiB {2}# .*conf.d\/10-limits.yaml:1$/m.test(offline.out), offline.out)
     check(/^ {2}ann:\n {4}password: "crypt"\n/m.test(offline.out), offline.out)
@@ -145,6 +151,21 @@ await test(d, {
     for (const bad of [['--listen', 'nowhere'], ['--set', 'unix.mode=0999'], ['--data-dir', file]])
       equal((await checked(bad)).code, 78, bad.join(' '))
   },
+  'the daemon reads no files but those it needs': async () => {
+    const [, level] = /sandbox: landlock=(\d+)/.exec(d.log)
+    put('users.d/spy.yaml', 'users: {spy: {password_file: /etc/passwd}}\n')
+    const refused = await command('root', '/-/reload')
+    equal(refused.status, 400, refused.text)
+    check((level === '0' ? /is neither sha256/ : /Permission denied/).test(refused.text), refused.text)
+    put('users.d/spy.yaml', '')
+    put('secrets/eve.hash.new', hash(`${canary}-new`))
+    fs.renameSync(path.join(dir, 'secrets/eve.hash.new'), path.join(dir, 'secrets/eve.hash'))
+    equal((await command('root', '/-/reload')).status, 200, 'a secret that was put in the place of another')
+    equal((await as('eve', 'SELECT 1', '/', `${canary}-new`)).status, 200, 'is the one that counts')
+    const open = await Daemon.start({ args: ['--set', 'sandbox=false'] })
+    check(!open.log.includes('sandbox'), 'it can be turned off')
+    await open.close()
+  },
   'no secret in the log': async () => {
     await as('root', 'SELECT 1', '/', `${canary}-wrong`)
     await d.request({ path: `/?user=root&password=${canary}-wrong`, body: 'SELECT 1' })
@@ -160,7 +181,7 @@ await test(d, {
     equal(await code(as('late', 'SELECT 1')), [403, 516], 'the right one comes too late')
     equal(await failed('budget'), 1, 'it was not tried')
     for (let i = 0; i < 12; i++) equal((await as('eve', 'SELECT 1', '/', `guess ${i}`)).status, 403, `guess ${i} as somebody known`)
-    equal((await as('eve', 'SELECT 1', '/?max_threads=7')).status, 200, 'the one who is known')
+    equal((await as('eve', 'SELECT 1', '/?max_threads=7', `${canary}-new`)).status, 200, 'the one who is known')
   },
 })
 fs.rmSync(dir, { recursive: true })
