@@ -782,6 +782,23 @@ static void wake_writer(struct spool *spool, bool rests)
         spool->options.wake_writer(spool->options.context);
 }
 
+static bool may_spill(const struct spool *spool, uint64_t cost, struct err *err)
+{
+    uint64_t max = spool->options.queue_bytes_max;
+    return spool->spills_bytes == 0 || (cost <= max && spool->spills_bytes <= max - cost) ||
+           err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
+                   "Memory limit (for inserts on their way to the spool) exceeded: %llu bytes wait",
+                   (unsigned long long)spool->spills_bytes);
+}
+
+bool spool_has_room(struct spool *spool, uint64_t cost, struct err *err)
+{
+    mutex_lock(&spool->lock);
+    bool ok = may_spill(spool, cost, err);
+    mutex_unlock(&spool->lock);
+    return ok;
+}
+
 static bool may_put(const struct spool *spool, const struct insert *insert, bool buffered, struct err *err)
 {
     if (spool->broken)
@@ -790,12 +807,7 @@ static bool may_put(const struct spool *spool, const struct insert *insert, bool
     if (insert->body_bytes > SPOOL_PAYLOAD_MAX - (1 << 20))
         return err_set(err, ERR_QUERY_IS_TOO_LARGE, "An insert of %zu bytes does not fit the spool",
                        insert->body_bytes);
-    uint64_t max = spool->options.queue_bytes_max, cost = insert_cost(insert);
-    if (!buffered && spool->spills_bytes > 0 && (cost > max || spool->spills_bytes > max - cost))
-        return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
-                       "Memory limit (for inserts on their way to the spool) exceeded: %llu bytes wait",
-                       (unsigned long long)spool->spills_bytes);
-    return true;
+    return buffered || may_spill(spool, insert_cost(insert), err);
 }
 
 bool spool_put(struct spool *spool, struct insert *insert, bool buffered, struct err *err)

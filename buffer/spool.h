@@ -62,6 +62,9 @@ void spool_found_stored(struct spool *spool, const struct ranges *sequences);
 /* The ledger gets what was found, and the reader begins. The buffers outlive the spool's steps. */
 void spool_start(struct spool *spool, struct buffers *buffers);
 
+/* Whether an insert of so many bytes that is not buffered would be taken at this moment; its errors if not. */
+must_use bool spool_has_room(struct spool *spool, uint64_t cost, struct err *err);
+
 /* Hands the insert over; buffered: it goes to the buffers then, which have reserved room for it, else it stays on disk
  * for now. False: the caller still has it (and the room). Errors: NOT_ENOUGH_SPACE, MEMORY_LIMIT_EXCEEDED, a disk
  * error. */
