@@ -57,6 +57,8 @@
     X(BYTES, sql_result_max,      "sql.result_max",      "256MiB", 1024, 1ull << 40, true, "Largest answer of one SELECT.") \
     X(NS,    shutdown_deadline,   "shutdown.deadline",   "60s", 1000000, 3600000000000ull, true, "Time from SIGTERM in which everything is flushed and answered.") \
     X(BOOL,  metrics,             "sluice_metrics",      "true", 0, 1, true, "Whether /metrics is served on the data port too.") \
+    X(TEXT,  metrics_self,        "sluice_metrics_self", "", 0, 0, true, "Table, DATABASE.TABLE, into which the figures of /metrics go as rows and where they stay for 7 days; empty: none.") \
+    X(NS,    metrics_self_interval, "sluice_metrics_self_interval", "60s", 1000000, 86400000000000ull, true, "How often they do.") \
     X(TEXT,  display_name,        "display_name",        "", 0, 0, false, "Name in X-ClickHouse-Server-Display-Name; empty takes the host's.") \
     X(BOOL,  async_insert,        "async_insert",        "true", 0, 1, true, "Batch inserts that do not say otherwise.") \
     X(BOOL,  wait_for_async_insert, "wait_for_async_insert", "true", 0, 1, true, "Answer when the rows are stored, for inserts that do not say otherwise.") \
