@@ -26,6 +26,7 @@
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auto_replay.h"
+#include "gateway/backup.h"
 #include "gateway/check.h"
 #include "gateway/gateway.h"
 #include "gateway/gauges.h"
@@ -578,6 +579,7 @@ static void start_workers(struct runtime *runtime)
     gateway->sources = runtime->sources;
     runtime->mergers =
         loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
+    backup_include_waiting(gateway);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime); /* before the first flush, which reads it */
     runtime->flushers =
         loop_start("flush", (size_t)config->flush_threads, LOOP_EQUAL, gateway->clock, flush_step, runtime);
