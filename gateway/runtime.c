@@ -26,6 +26,7 @@
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auto_replay.h"
+#include "gateway/backup.h"
 #include "gateway/check.h"
 #include "gateway/gateway.h"
 #include "gateway/gauges.h"
@@ -480,6 +481,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .dir = runtime->data_dir,
                                      .merge_memory = gateway->memory_max / 4,
                                      .merge_threads = runtime->config->merge_threads,
+                                     .merge_bytes_per_s = runtime->config->storage_merge_rate,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
                                      .scrub_bytes_per_s = runtime->config->scrub_rate };
@@ -577,6 +579,7 @@ static void start_workers(struct runtime *runtime)
     gateway->sources = runtime->sources;
     runtime->mergers =
         loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
+    backup_include_waiting(gateway);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime); /* before the first flush, which reads it */
     runtime->flushers =
         loop_start("flush", (size_t)config->flush_threads, LOOP_EQUAL, gateway->clock, flush_step, runtime);
@@ -659,6 +662,7 @@ static void take_config(struct runtime *runtime, struct config *config, struct s
     log_set_level((enum log_level)config->log_level);
     flusher_set_retry(runtime->flusher, (unsigned)config->flush_attempts, config->flush_retry_min,
                       MAX(config->flush_retry_max, config->flush_retry_min));
+    store_set_merge_rate(gateway->store, config->storage_merge_rate);
     gateway_set_rules(gateway, rules_new(config));
     atomic_fetch_add(&gateway->generation, 1); /* plans hold what the old one said */
     mutex_unlock(&runtime->reload_lock);
