@@ -565,6 +565,14 @@ bool buffers_put(struct buffers *b, struct insert *insert, uint64_t now_ns, stru
     return put(b, insert, now_ns, false, err);
 }
 
+bool buffers_have_room(struct buffers *b, const struct shape *shape, uint64_t cost, struct err *err)
+{
+    mutex_lock(&b->lock);
+    bool ok = may_put(b, shape, cost, err);
+    mutex_unlock(&b->lock);
+    return ok;
+}
+
 bool buffers_reserve(struct buffers *b, const struct insert *insert, struct err *err)
 {
     uint64_t cost = insert_cost(insert);

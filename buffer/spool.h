@@ -62,6 +62,9 @@ void spool_found_stored(struct spool *spool, const struct ranges *sequences);
 /* The ledger gets what was found, and the reader begins. The buffers outlive the spool's steps. */
 void spool_start(struct spool *spool, struct buffers *buffers);
 
+/* Whether an insert of so many bytes that is not buffered would be taken at this moment; its errors if not. */
+must_use bool spool_has_room(struct spool *spool, uint64_t cost, struct err *err);
+
 /* Hands the insert over; buffered: it goes to the buffers then, which have reserved room for it, else it stays on disk
  * for now. False: the caller still has it (and the room). Errors: NOT_ENOUGH_SPACE, MEMORY_LIMIT_EXCEEDED, a disk
  * error. */
@@ -97,6 +100,17 @@ struct spool_stats {
     bool broken;               /* takes nothing until a restart */
 };
 void spool_get_stats(struct spool *spool, struct spool_stats *stats);
+
+/* ---- backups ---- */
+
+struct spool_file {
+    char name[64];  /* below DATA/spool */
+    uint64_t bytes; /* how much of it is safe */
+};
+/* Until spool_release() no segment goes and the floor stays where it is, so that parts go on naming what of these files
+ * they hold. One that was about to go may be gone: all in it is done. Free the array. */
+void spool_hold(struct spool *spool, struct spool_file **files, size_t *count);
+void spool_release(struct spool *spool);
 
 /* ---- a spool that nobody uses, in spool_verify.c ---- */
 

@@ -331,6 +331,21 @@ static bool insert_null_work(struct request *request)
     return true;
 }
 
+bool insert_finds_room(const struct request *request, const struct plan *plan, struct err *err)
+{
+    const struct gateway *gateway = request->gateway;
+    uint64_t cost = request->content_length;
+    if (plan->shape == NULL || plan->is_select || plan->null_schema != NULL)
+        return true;
+    if (buffers_have_room(gateway->buffers, plan->shape, cost, err))
+        return true;
+    bool may_spill = !plan->settings.wait && (plan->settings.spooled || plan->settings.spool != SPOOL_OFF);
+    if (err->code != ERR_ABORTED && may_spill)
+        return spool_has_room(gateway->spool, cost, err);
+    put_error(err);
+    return false;
+}
+
 static enum request_step admit_select(struct request *request, const struct plan *plan)
 {
     struct err err = { 0 };

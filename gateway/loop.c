@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/metric.h"
 #include "base/must.h"
 #include "base/sync.h"
+#include "gateway/runtime.h"
 
 enum { YIELDING_NICE = 10, IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
 
@@ -62,6 +64,17 @@ static void *loop_main(void *context)
     return NULL;
 }
 
+void thread_start(pthread_t *thread, const char *name, void *(*run)(void *context), void *context)
+{
+    int problem = pthread_create(thread, NULL, run, context);
+    if (problem != 0) {
+        log_error("no thread for %s: reason=\"%s\"; see ulimit -u, TasksMax= of the unit, pids.max of the container",
+                  name, strerror(problem));
+        _exit(RUNTIME_FAILED); /* other threads are at work; what they promised is safe on disk */
+    }
+    pthread_setname_np(*thread, name); /* for top and perf */
+}
+
 struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, struct clock *clock, loop_step_fn *step,
                         void *context)
 {
@@ -76,10 +89,8 @@ struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, s
     mutex_init(&loop->lock, LOCK_RUNTIME);
     cond_init(&loop->changed);
     loop->threads = mem_zalloc((threads + 1) * sizeof(loop->threads[0]));
-    for (size_t i = 0; i < threads; i++) {
-        must(pthread_create(&loop->threads[i], NULL, loop_main, loop) == 0);
-        pthread_setname_np(loop->threads[i], name); /* for top and perf */
-    }
+    for (size_t i = 0; i < threads; i++)
+        thread_start(&loop->threads[i], name, loop_main, loop);
     loop->threads_count = threads;
     return loop;
 }

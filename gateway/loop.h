@@ -2,6 +2,7 @@
  */
 #ifndef SLUICE_GATEWAY_LOOP_H
 #define SLUICE_GATEWAY_LOOP_H
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,4 +25,7 @@ void loop_wake(struct loop *loop);
 /* Lets the steps at work come to their end and ends the threads; waking it is without effect then. NULL is fine. */
 void loop_stop(struct loop *loop);
 void loop_free(struct loop *loop); /* stops it first; NULL is fine */
+/* Starts a thread of that name. Where the system refuses, the log says so and the process ends: it could serve nobody.
+ */
+void thread_start(pthread_t *thread, const char *name, void *(*run)(void *context), void *context);
 #endif

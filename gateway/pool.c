@@ -62,8 +62,7 @@ struct pool *pool_new(struct gateway *gateway, size_t threads, size_t waiting_ma
     list_init(&pool->waiting);
     pool->threads = mem_zalloc(threads * sizeof(pool->threads[0]));
     for (size_t i = 0; i < threads; i++) {
-        must(pthread_create(&pool->threads[i], NULL, pool_main, pool) == 0);
-        pthread_setname_np(pool->threads[i], "query");
+        thread_start(&pool->threads[i], "query", pool_main, pool);
         pool->threads_count++;
     }
     return pool;

@@ -34,7 +34,10 @@ struct insert_data { /* what is parsed apart from any buffer, and how */
 /* From the pool: the rows into block, which is made for them: block_fini() it in any case. */
 must_use bool insert_parse(struct request *request, const struct insert_data *data, struct block *block,
                            struct rows_report *report, struct err *err);
-/* insert_route.c. request->data holds the data alone, or the SELECT; plan has its shape. */
+/* insert_route.c. Whether an insert whose body has not come yet would find room, as far as its head tells: what would
+ * not is refused before it is read, which costs least. */
+must_use bool insert_finds_room(const struct request *request, const struct plan *plan, struct err *err);
+/* request->data holds the data alone, or the SELECT; plan has its shape. */
 enum request_step insert_admit(struct request *request, const struct plan *plan);
 /* From the pool: the rows in request->data go to request->shape at once; the flusher decides the request. */
 void insert_rows(struct request *request);

@@ -25,6 +25,7 @@
 #include "base/sync.h"
 #include "config/config.h"
 #include "gateway/lingerers.h"
+#include "gateway/loop.h"
 #include "gateway/plan.h"
 #include "gateway/request.h"
 #include "gateway/route.h"
@@ -865,7 +866,7 @@ bool server_start(const struct server_options *options, struct server **out, str
         !epoll_add(server->epoll_fd, server->mhd_fd, &server->mhd_fd, err) ||
         !epoll_add(server->epoll_fd, server->event_fd, &server->event_fd, err))
         goto failed;
-    must(pthread_create(&server->thread, NULL, server_main, server) == 0);
+    thread_start(&server->thread, "http", server_main, server);
     *out = server;
     return true;
 failed:

@@ -104,6 +104,52 @@ static void a_buffer_is_due_when_its_first_insert_has_waited(void **state)
     shape_unref(shape);
 }
 
+/* Takes all that is due now; *oldest_ns: the longest that one of it had been there. */
+static void take_all_due(struct fixture *f, uint64_t *oldest_ns)
+{
+    struct batch *batch;
+    while ((batch = take(f)) != NULL) {
+        LIST_EACH (node, &batch->inserts) {
+            const struct insert *insert = LIST_ENTRY(node, const struct insert, link);
+            *oldest_ns = MAX(*oldest_ns, f->now - insert->arrival_ns);
+        }
+        finish(f, batch);
+    }
+}
+
+/* What a kill can take of what was only buffered is what no flusher had yet: however the inserts come and whatever the
+ * pace makes of it, a flusher that wakes when it is told gets each within the longest wait. */
+static void no_insert_is_only_buffered_for_longer_than_the_longest_wait_P_5(void **state)
+{
+    struct fixture *f = *state;
+    struct shape_spec spec = plain_spec("t", "u");
+    spec.limits.adaptive = true;
+    struct shape *shape = make_shape(&spec);
+    uint64_t oldest_ns = 0, inserts = 0;
+    for (int phase = 0; phase < 40; phase++) {
+        uint64_t gap_ns_max = NS_PER_MS << rng_below(&f->rng.rng, 10), until_ns = f->now + 2 * NS_PER_S;
+        while (f->now < until_ns) {
+            uint64_t arrival_ns = f->now + rng_below(&f->rng.rng, gap_ns_max) + 1, due_ns;
+            struct err err = { 0 };
+            while ((due_ns = next_due(f)) <= arrival_ns) {
+                f->now = due_ns;
+                take_all_due(f, &oldest_ns);
+            }
+            f->now = arrival_ns;
+            struct insert *insert = make_insert(shape, "1\n");
+            insert->arrival_ns = f->now;
+            assert_true(buffers_put(f->buffers, insert, f->now, &err));
+            take_all_due(f, &oldest_ns); /* it may have filled the buffer */
+            inserts++;
+        }
+    }
+    assert_true(inserts > 1000);
+    assert_in_range(oldest_ns, spec.limits.wait_ns_min, spec.limits.wait_ns_max);
+    shape_unref(shape);
+    f->now += NS_PER_S;
+    take_all_due(f, &oldest_ns);
+}
+
 static void equal_keys_share_a_buffer_and_others_do_not(void **state)
 {
     struct fixture *f = *state;
@@ -394,6 +440,28 @@ static void o5_under_pressure_nobody_has_more_than_his_share(void **state)
     shape_unref(quiet);
 }
 
+/* What a head tells is enough to refuse by: the same answer as that of the put, and nothing is taken. */
+static void o2_whether_there_is_room_is_known_before_the_body(void **state)
+{
+    struct fixture *f = *state;
+    struct shape *shape = plain_shape("t");
+    struct insert *probe = make_insert(shape, "1\n");
+    struct err err = { 0 };
+    uint64_t cost = insert_cost(probe);
+    f->limits.total_bytes_max = 2 * cost;
+    make_buffers(f);
+    put(f, shape, "1\n");
+    assert_false(buffers_have_room(f->buffers, shape, cost + 1, &err));
+    assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
+    for (int i = 0; i < 3; i++)
+        assert_true(buffers_have_room(f->buffers, shape, cost, &err));
+    assert_true(buffers_put(f->buffers, probe, f->now, &err));
+    assert_false(buffers_have_room(f->buffers, shape, cost, &err));
+    f->now += NS_PER_S;
+    finish(f, take(f));
+    shape_unref(shape);
+}
+
 static void o3_the_rate_of_writing_says_how_long_what_waits_will_take(void **state)
 {
     struct fixture *f = *state;
@@ -605,6 +673,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_buffer_is_due_when_its_first_insert_has_waited),
+        TEST(no_insert_is_only_buffered_for_longer_than_the_longest_wait_P_5),
         TEST(equal_keys_share_a_buffer_and_others_do_not),
         TEST(bytes_and_inserts_make_a_buffer_due_at_once),
         TEST(order_of_arrival_is_kept),
@@ -617,6 +686,7 @@ int main(void)
         TEST(too_many_buffers_cost_the_user_who_has_most),
         TEST(o5_owners_take_turns_whoever_has_most_batches),
         TEST(o5_under_pressure_nobody_has_more_than_his_share),
+        TEST(o2_whether_there_is_room_is_known_before_the_body),
         TEST(o3_the_rate_of_writing_says_how_long_what_waits_will_take),
         TEST(a_retried_batch_keeps_members_and_id),
         TEST(a_mark_waits_for_what_was_there_and_not_for_more),
