@@ -86,7 +86,7 @@
     X(DELTA_FAILURES, "sluice_delta_failures_total", counter, "", "Publications that failed, to be tried again.") \
     X(PARTS_REMOVED, "sluice_parts_removed_total", counter, "reason", "Active parts that left their table: ttl, max_bytes, dropped, detached, damaged.") \
     X(ROWS_REMOVED, "sluice_rows_removed_total", counter, "reason", "Rows that left with such parts, or that a merge found over their time (ttl).") \
-    X(SCRUB_PARTS, "sluice_scrub_parts_total", counter, "outcome", "Parts read whole to check them: sound, damaged and set aside, misread once.") \
+    X(SCRUB_PARTS, "sluice_scrub_parts_total", counter, "outcome", "Parts read whole to check them: sound, damaged and set aside, misread once; index: a query or merge found a damaged page index or Bloom filter.") \
     X(SCRUB_BYTES, "sluice_scrub_bytes_total", counter, "", "Bytes of those parts.") \
     X(MERGES_RUNNING, "sluice_merges_running", gauge, "", "Merges at work.") \
     X(MERGES, "sluice_merges_total", counter, "outcome", "Merges finished.") \

@@ -175,6 +175,10 @@ uint64_t parquet_chunk_bytes(const struct parquet_chunk *chunk);
 void parquet_set_memory_max(struct parquet_file *file, uint64_t bytes);
 /* Whether the checksums of pages are looked at; they are unless this says no. */
 void parquet_set_verify_checksums(struct parquet_file *file, bool verify);
+/* Told once a file, by the first thread that finds a page index or Bloom filter damaged and goes on without it. context
+ * is that of the callback that reads. */
+typedef void parquet_damage_fn(void *context, const char *what);
+void parquet_on_damaged_index(struct parquet_file *file, parquet_damage_fn *tell);
 /* Bytes read so far through the callback. */
 uint64_t parquet_bytes_read(const struct parquet_file *file);
 /* Checks sluice.check over all bytes before the footer; without one that is CORRUPTED_DATA. */

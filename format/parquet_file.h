@@ -20,7 +20,9 @@ struct parquet_file {
     bool foreign;                 /* of another writer, or read as if it were */
     bool verify_checksums;
     uint64_t memory_max;
-    uint64_t bytes_read; /* atomic */
+    uint64_t bytes_read;            /* atomic */
+    parquet_damage_fn *tell_damage; /* of an index; may be NULL */
+    bool damage_told;               /* atomic */
 };
 
 /* Through the callback, counted. */

@@ -30,6 +30,12 @@ bool pq_chunk_is_coded(const struct parquet_file *file, const struct pq_meta_chu
            pq_codec_known(chunk->codec);
 }
 
+static void tell_damage(struct parquet_file *file, const char *what)
+{
+    if (file->tell_damage != NULL && !__atomic_exchange_n(&file->damage_told, true, __ATOMIC_RELAXED))
+        file->tell_damage(file->context, what);
+}
+
 /* *bytes is empty where there is none. */
 static bool read_index(struct parquet_file *file, int64_t offset, int32_t length, struct arena *arena,
                        struct str *bytes, struct err *err)
@@ -119,6 +125,8 @@ bool pq_places_read(struct parquet_file *file, size_t row_group, size_t leaf, st
     size_t count = parse_places(&r, arena, &places->pages);
     if (places_fit(chunk, (uint64_t)group->rows, places->pages, count))
         places->count = count;
+    else
+        tell_damage(file, "offset index");
     return true;
 }
 
@@ -186,8 +194,12 @@ bool pq_pages_stats(struct parquet_file *file, size_t row_group, size_t leaf, si
         return true;
     if (!read_index(file, chunk->column_index_offset, chunk->column_index_bytes, arena, &bytes, err))
         return false;
-    if (bytes.len == 0 || !parse_column_index(bytes, count, arena, &index))
+    if (bytes.len == 0)
         return true;
+    if (!parse_column_index(bytes, count, arena, &index)) {
+        tell_damage(file, "column index");
+        return true;
+    }
     for (size_t i = 0; i < count; i++) {
         stats[i].nulls_known = index.nulls != NULL && index.nulls[i] >= 0;
         stats[i].nulls = stats[i].nulls_known ? (uint64_t)index.nulls[i] : 0;
@@ -213,8 +225,10 @@ bool pq_bloom_lacks(struct parquet_file *file, const struct pq_meta_chunk *chunk
     if (!pq_file_read(file, (uint64_t)chunk->bloom_offset, head, head_bytes, err))
         return false;
     size_t at = pq_bloom_header(str_make(head, head_bytes), &bitset);
-    if (at == 0 || bitset != (size_t)chunk->bloom_bytes - at)
+    if (at == 0 || bitset != (size_t)chunk->bloom_bytes - at) {
+        tell_damage(file, "Bloom filter");
         return true;
+    }
     for (size_t i = 0; i < v->count; i++) {
         uint64_t hash = pq_bloom_hash(pq_value(leaf, v, i));
         *bytes += sizeof block;

@@ -1,8 +1,8 @@
 /* parquet_index.h: what a file says of the pages of a chunk: where they are, and what is in them. Internal to the
  * reader.
  *
- * An index only saves work. One that is damaged, or does not fit its chunk, is as good as none: only a failed read of
- * the disk is an error. */
+ * An index only saves work. One that is damaged, or does not fit its chunk, is told of once and as good as none: only
+ * a failed read of the disk is an error. */
 #ifndef SLUICE_FORMAT_PARQUET_INDEX_H
 #define SLUICE_FORMAT_PARQUET_INDEX_H
 #include "format/parquet_file.h"

@@ -417,6 +417,11 @@ void parquet_set_verify_checksums(struct parquet_file *file, bool verify)
     file->verify_checksums = verify;
 }
 
+void parquet_on_damaged_index(struct parquet_file *file, parquet_damage_fn *tell)
+{
+    file->tell_damage = tell;
+}
+
 /* ---- verify ---- */
 
 bool parquet_verify_bytes(struct parquet_file *file, struct err *err)

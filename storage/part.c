@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
+#include "base/metric.h"
 #include "base/text.h"
 
 /* ---- names ---- */
@@ -183,11 +185,21 @@ static struct part *part_new(struct fs *fs, const char *dir, const char *path)
     return part;
 }
 
+/* Readers go on without the index; the scrub will find that the part is not as it was written. */
+static void index_damaged(void *context, const char *what)
+{
+    const struct part *part = context;
+    log_warn("index of a part is damaged and not used: path=%s index=\"%s\"", part->path, what);
+    metric_series_add(metric_series1(METRIC_SCRUB_PARTS, STR("index")), 1);
+}
+
 static bool read_file(struct part *part, const struct parquet_writer *writer, struct err *err)
 {
-    if (writer == NULL)
-        return parquet_open(part_read, part, part->bytes, &part->file, err);
-    return parquet_open_written(part_read, part, part->bytes, writer, &part->file, err);
+    bool ok = writer == NULL ? parquet_open(part_read, part, part->bytes, &part->file, err)
+                             : parquet_open_written(part_read, part, part->bytes, writer, &part->file, err);
+    if (ok)
+        parquet_on_damaged_index(part->file, index_damaged);
+    return ok;
 }
 
 bool part_open(struct fs *fs, const char *dir, struct str name, const struct parquet_writer *writer, struct part **out,

@@ -1,6 +1,9 @@
 /* test_part.c: names of parts say what they say and nothing else does; a footer fits its file. */
 #include <stdlib.h>
 
+#include "base/log.h"
+#include "base/metric.h"
+#include "format/parquet_file.h"
 #include "sim/fs_sim.h"
 #include "storage/part.h"
 #include "tests/support/cmocka_all.h"
@@ -227,6 +230,42 @@ static void every_flipped_byte_is_found_or_does_no_harm(void **state)
     }
 }
 
+static void a_damaged_index_is_told_once_a_part(void **state)
+{
+    enum { ROWS = 20000 };
+    struct files *files = *state;
+    struct fs *fs = files->f.fs;
+    struct row *rows = mem_zalloc(ROWS * sizeof *rows);
+    for (int i = 0; i < ROWS; i++)
+        rows[i] = (struct row){ i, (uint64_t)i, "" };
+    ddl(&files->f, "CREATE TABLE indexed (p Int32, k UInt64, s String) ORDER BY (k, p)");
+    struct table *t = find_table(&files->f, "indexed");
+    insert(t, rows, ROWS, "tok");
+    struct part_set *set = table_snapshot(t);
+    const struct part *part = set->parts[0];
+    struct metric_series *found = metric_series1(METRIC_SCRUB_PARTS, STR("index"));
+    double found_before = metric_series_value(found);
+    uint64_t warned_before = log_lines(LOG_WARN);
+    for (size_t column = 0; column < 2; column++) {
+        uint64_t at = (uint64_t)part->file->meta.groups[0].chunks[column].column_index_offset;
+        for (int damaged = 0; damaged <= 1; damaged++) {
+            struct parquet_chunk *chunk = parquet_chunk_open(part->file, 0, column);
+            struct parquet_pages pages;
+            struct err err;
+            if (damaged == 1)
+                fs_sim_flip(fs, part->path, at, 0x55);
+            assert_true(parquet_chunk_pages(chunk, &pages, &err));
+            assert_int_equal(pages.count > 1 && pages.stats[0].known, damaged == 0);
+            assert_int_equal(log_lines(LOG_WARN) - warned_before, column > 0 || damaged == 1);
+            assert_true(metric_series_value(found) - found_before == (column > 0 || damaged == 1 ? 1 : 0));
+            parquet_chunk_close(chunk);
+        }
+    }
+    part_set_unref(set);
+    table_unref(t);
+    free(rows);
+}
+
 static void sets_are_ordered_and_find_partitions(void **state)
 {
     struct files *files = *state;
@@ -284,6 +323,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_part_tells_what_it_takes_in_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(a_part_under_another_name_is_corrupt, setup, teardown),
         cmocka_unit_test_setup_teardown(every_flipped_byte_is_found_or_does_no_harm, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_damaged_index_is_told_once_a_part, setup, teardown),
         cmocka_unit_test_setup_teardown(sets_are_ordered_and_find_partitions, setup, teardown),
         cmocka_unit_test_setup_teardown(a_set_changes_for_nobody_who_has_it, setup, teardown),
     };
