@@ -168,6 +168,9 @@ must_use bool parquet_chunk_pages(struct parquet_chunk *chunk, struct parquet_pa
  * The cells are of the leaf's type; floats prove nothing. Errors: those of reading. */
 must_use bool parquet_chunk_lacks(struct parquet_chunk *chunk, size_t leaf, const struct column *cells,
                                   enum parquet_proof *proof, struct err *err);
+/* Asked before each page of the chunk: false (with err) ends the reading. */
+typedef bool parquet_goes_on_fn(void *context, struct err *err);
+void parquet_chunk_watch(struct parquet_chunk *chunk, parquet_goes_on_fn *goes_on, void *context);
 /* Bytes read for this chunk so far. */
 uint64_t parquet_chunk_bytes(const struct parquet_chunk *chunk);
 

@@ -105,6 +105,8 @@ struct work {
     const struct parquet_range *ranges, *range; /* wanted, NULL: all; the first that ends behind row */
     size_t ranges_count;
     uint64_t memory_left;
+    parquet_goes_on_fn *goes_on; /* may be NULL */
+    void *watcher;
     struct err *err;
 };
 
@@ -575,6 +577,8 @@ static bool read_page(struct work *w, struct str *rest)
 {
     struct pq_page_header h;
     size_t header_bytes;
+    if (w->goes_on != NULL && !w->goes_on(w->watcher, w->err))
+        return false;
     if (!pq_page_header_parse(*rest, &h, &header_bytes, w->err))
         return false;
     *rest = str_from(*rest, header_bytes);
@@ -709,6 +713,8 @@ struct parquet_chunk {
     struct parquet_pages pages;
     bool pages_read;
     uint64_t bytes;
+    parquet_goes_on_fn *goes_on; /* may be NULL */
+    void *watcher;
 };
 
 static bool read_bytes(struct parquet_chunk *chunk, struct pq_room *room, uint64_t offset, size_t bytes,
@@ -842,6 +848,8 @@ static struct work begin_work(struct parquet_chunk *chunk, size_t leaf, struct e
                       .meta = &file->meta.groups[chunk->row_group].chunks[leaf],
                       .kept = &chunk->leaves[leaf - file->tree.column_leaf[chunk->column]],
                       .memory_left = file->memory_max,
+                      .goes_on = chunk->goes_on,
+                      .watcher = chunk->watcher,
                       .err = err };
     return w;
 }
@@ -908,6 +916,12 @@ void parquet_chunk_close(struct parquet_chunk *chunk)
     free(chunk->leaves);
     arena_free(chunk->arena);
     free(chunk);
+}
+
+void parquet_chunk_watch(struct parquet_chunk *chunk, parquet_goes_on_fn *goes_on, void *context)
+{
+    chunk->goes_on = goes_on;
+    chunk->watcher = context;
 }
 
 /* rows: of the ranges. */

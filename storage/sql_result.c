@@ -141,6 +141,14 @@ bool sql_run_check(struct sql_run *run)
     return true;
 }
 
+bool sql_run_goes_on(void *run, struct err *err)
+{
+    bool ok = sql_run_check(run);
+    if (!ok)
+        *err = ((struct sql_run *)run)->err;
+    return ok;
+}
+
 static bool out_of_memory(const struct sql_run *run, struct err *err)
 {
     return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED, "Query memory limit exceeded: maximum: %llu bytes",

@@ -57,6 +57,8 @@ bool sql_run_fail(struct sql_run *run, const struct err *err);
 void sql_run_publish(const struct sql_run *run);
 /* False when the statement was cancelled, ran out of time or failed already. */
 bool sql_run_check(struct sql_run *run);
+/* The same for who reads for the run, a struct sql_run: *err is why. */
+bool sql_run_goes_on(void *run, struct err *err);
 /* Accounts for memory outside of SQLite. Errors: MEMORY_LIMIT_EXCEEDED (noted in run too). */
 bool sql_run_take(struct sql_run *run, size_t bytes);
 void sql_run_give(struct sql_run *run, size_t bytes);

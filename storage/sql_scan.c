@@ -222,8 +222,10 @@ static bool is_partition_column(const struct sql_scan *scan, const struct sql_te
 
 static struct parquet_chunk *chunk_of(struct sql_scan *scan, size_t index, size_t own_column)
 {
-    if (scan->chunks[index] == NULL)
+    if (scan->chunks[index] == NULL) {
         scan->chunks[index] = parquet_chunk_open(scan->source->parts->parts[scan->part]->file, scan->group, own_column);
+        parquet_chunk_watch(scan->chunks[index], sql_run_goes_on, scan->source->run);
+    }
     return scan->chunks[index];
 }
 
@@ -467,11 +469,7 @@ bool sql_scan_next(struct sql_scan *scan, size_t *rows, struct err *err)
         rows_take(&scan->candidates, scan->short_piece ? PIECE_SHORT_ROWS : UINT32_MAX, &scan->piece);
         scan->short_piece = scan->short_piece && scan->piece.rows == 0;
         scan->source->counts.rows_read += scan->piece.rows;
-        if (!sql_run_check(scan->source->run)) {
-            *err = scan->source->run->err;
-            return false;
-        }
-        if (!narrow(scan, err))
+        if (!sql_run_goes_on(scan->source->run, err) || !narrow(scan, err))
             return false;
     } while (scan->piece.rows == 0 && scan->part < scan->source->parts->count);
     *rows = (size_t)scan->piece.rows;

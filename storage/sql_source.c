@@ -10,6 +10,7 @@ static bool read_whole(struct sql_source_table *source, struct part *part, size_
 {
     struct parquet_chunk *chunk = parquet_chunk_open(part->file, group, column);
     struct parquet_range all = { 0, parquet_row_group(part->file, group).rows };
+    parquet_chunk_watch(chunk, sql_run_goes_on, source->run);
     bool ok = parquet_chunk_read(chunk, &all, all.to > 0, out, err);
     source->counts.bytes_read += parquet_chunk_bytes(chunk);
     parquet_chunk_close(chunk);

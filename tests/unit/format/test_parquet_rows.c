@@ -167,6 +167,51 @@ static void pages_without_a_wanted_row_are_not_read(void **state)
     strbuf_fini(&bytes);
 }
 
+/* *context pages may be read. */
+static bool goes_on(void *context, struct err *err)
+{
+    size_t *left = context;
+    return (*left)-- > 0 || err_set(err, ERR_QUERY_WAS_CANCELLED, "enough");
+}
+
+static void reading_ends_at_the_page_where_it_is_told_to(void **state)
+{
+    static const char *const numbers[] = { "UInt64", "UInt64" };
+    static const size_t sort_columns[] = { 0 };
+    enum { ROWS = 100000, PAGES = 13 };
+    struct parquet_options options = { .sort_columns = sort_columns, .sort_columns_count = 1 };
+    struct schema *schema = random_schema(numbers, ARRAY_COUNT(numbers));
+    struct parquet_range some[] = { { 1, ROWS }, { 0, ROWS } }; /* by the page index, and without it */
+    struct strbuf bytes = { 0 };
+    struct parquet_file *file;
+    struct block block;
+    struct column c;
+    struct err err;
+    (void)state;
+    numbers_block(&block, schema, ROWS);
+    assert_true(parquet_mem_of(&bytes, schema, &options, &block, &err));
+    assert_true(parquet_open(parquet_mem_read, &bytes, bytes.len, &file, &err));
+    column_init(&c, schema->columns[0].type);
+    for (size_t i = 0; i < ARRAY_COUNT(some); i++) {
+        for (size_t pages = 0; pages <= PAGES; pages++) {
+            struct parquet_chunk *chunk = parquet_chunk_open(file, 0, 0);
+            size_t left = pages;
+            parquet_chunk_watch(chunk, goes_on, &left);
+            err = (struct err){ 0 };
+            assert_int_equal(parquet_chunk_read(chunk, &some[i], 1, &c, &err), pages == PAGES);
+            assert_int_equal(err.code, pages == PAGES ? ERR_OK : ERR_QUERY_WAS_CANCELLED);
+            assert_int_equal(c.rows, pages == PAGES ? some[i].to - some[i].from : 0);
+            column_clear(&c);
+            parquet_chunk_close(chunk);
+        }
+    }
+    column_fini(&c);
+    parquet_close(file);
+    block_fini(&block);
+    schema_unref(schema);
+    strbuf_fini(&bytes);
+}
+
 static enum parquet_proof lacks(struct parquet_file *file, size_t column, const struct column *cells)
 {
     enum parquet_proof proof;
@@ -317,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(some_rows_are_those_of_the_whole),
         cmocka_unit_test(pages_without_a_wanted_row_are_not_read),
+        cmocka_unit_test(reading_ends_at_the_page_where_it_is_told_to),
         cmocka_unit_test(what_is_there_is_never_lacking),
         cmocka_unit_test(a_filter_is_that_of_the_specification),
         cmocka_unit_test(a_damaged_filter_or_index_is_not_used),
