@@ -117,7 +117,8 @@ must_use bool parquet_open(parquet_read_fn *read, void *context, uint64_t file_b
 must_use bool parquet_open_written(parquet_read_fn *read, void *context, uint64_t file_bytes,
                                    const struct parquet_writer *writer, struct parquet_file **file, struct err *err);
 /* The same for a file of any writer: its columns have the types that ClickHouse infers for them (parquet_infer.c),
- * their bounds are not known. NULL lists and maps are read as empty ones, NULL groups as tuples of NULLs. */
+ * their bounds are not known. NULL lists and maps are read as empty ones, NULL groups as tuples of NULLs. What is
+ * annotated as text need not be UTF-8: ClickHouse takes any bytes into a String, from any writer. */
 must_use bool parquet_open_foreign(parquet_read_fn *read, void *context, uint64_t file_bytes,
                                    struct parquet_file **file, struct err *err);
 void parquet_close(struct parquet_file *file);

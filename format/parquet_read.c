@@ -479,7 +479,8 @@ static bool page_values(struct work *w, int encoding, struct str body, size_t co
 
 /* ---- pages ---- */
 
-/* Nobody writes pages that shrink so much, except for small ones and to do harm. */
+/* A page of one value repeated shrinks to a few dozen bytes, so no ratio tells a small one from a bomb: what all small
+ * ones expand to is for the caller to bound. Nobody writes large pages that shrink so much, except to do harm. */
 static bool is_bomb(const struct work *w, size_t stored, size_t bytes)
 {
     enum { RATIO_MAX = 1024, ANY_RATIO_BYTES = 16 << 20 };

@@ -2,10 +2,13 @@
 #include "support/cmocka_all.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "format/parquet_decode.h"
 #include "format/parquet_values.h"
+#include "support/parquet_mem.h"
+#include "support/random_block.h"
 
 enum { NONE = -1 };
 
@@ -268,6 +271,46 @@ static void brotli_is_unpacked_to_the_exact_size(void **state)
     pq_unpacker_free(u);
 }
 
+/* One row of the byte, again and again, as a file of another writer. */
+static bool read_repeated(size_t times, struct err *err)
+{
+    static const char *const types[] = { "String" };
+    const struct parquet_options options = { .codec = PARQUET_ZSTD };
+    struct schema *schema = random_schema(types, 1);
+    struct strbuf bytes = { 0 };
+    struct parquet_file *file;
+    struct block block, found;
+    char *text = mem_alloc(times);
+    memset(text, 'x', times);
+    block_init(&block, 1);
+    column_init(&block.columns[0], schema->columns[0].type);
+    column_push_str(&block.columns[0], str_make(text, times));
+    block.rows = 1;
+    assert_true(parquet_mem_of(&bytes, schema, &options, &block, err));
+    assert_true(bytes.len < times / 2048);
+    assert_true(parquet_open_foreign(parquet_mem_read, &bytes, bytes.len, &file, err));
+    bool ok = parquet_mem_block(file, &found, err);
+    assert_true(!ok || column_compare(&block.columns[0], 0, &found.columns[0], 0) == 0);
+    block_fini(&found);
+    block_fini(&block);
+    parquet_close(file);
+    strbuf_fini(&bytes);
+    schema_unref(schema);
+    free(text);
+    return ok;
+}
+
+static void small_pages_may_shrink_to_nothing_and_large_ones_may_not(void **state)
+{
+    struct err err = { 0 };
+    (void)state;
+    if (!read_repeated(8 << 20, &err))
+        fail_msg("%s", err.text);
+    assert_false(read_repeated(17 << 20, &err));
+    assert_int_equal(err.code, ERR_CORRUPTED_DATA);
+    assert_non_null(strstr(err.text, "over 1024 times"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +323,7 @@ int main(void)
         cmocka_unit_test(julian_days_count_from_1970),
         cmocka_unit_test(halves_are_floats),
         cmocka_unit_test(brotli_is_unpacked_to_the_exact_size),
+        cmocka_unit_test(small_pages_may_shrink_to_nothing_and_large_ones_may_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
