@@ -41,7 +41,9 @@
     X("spool.cleaned")     /* a start has removed what was left of making a segment */ \
     X("flush.settled")     /* a spooled batch is stored, refused or kept as letters; the spool does not know */ \
     X("letters.added")     /* a dead letter is committed, the insert not yet let go */ \
-    X("replay.stored")     /* the rows of a dead letter are stored, the letter not yet dropped */
+    X("replay.stored")     /* the rows of a dead letter are stored, the letter not yet dropped */ \
+    X("backup.waiting")    /* a backup has spool and letters, no table */ \
+    X("backup.tables")     /* a backup has all but its MANIFEST, under its temporary name */
 /* clang-format on */
 
 #ifdef SLUICE_CRASH_POINTS

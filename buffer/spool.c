@@ -677,7 +677,7 @@ static bool remove_segment(struct spool *spool, struct segment *segment)
 static bool is_done(struct spool *spool, const struct segment *segment)
 {
     mutex_lock(&spool->lock);
-    bool done = segment->undone == 0 && segment != spool->reading && !segment->unreadable;
+    bool done = segment->undone == 0 && segment != spool->reading && !segment->unreadable && spool->holds == 0;
     mutex_unlock(&spool->lock);
     return done;
 }
@@ -693,8 +693,17 @@ static void remove_done(struct spool *spool)
     uint64_t floor = list_empty(&spool->segments) ? spool->sequence_next
                                                   : LIST_ENTRY(spool->segments.next, struct segment, link)->first;
     mutex_lock(&spool->lock);
-    spool->stats.floor = floor;
+    if (spool->holds == 0)
+        spool->stats.floor = floor;
     mutex_unlock(&spool->lock);
+}
+
+static bool is_held(struct spool *spool)
+{
+    mutex_lock(&spool->lock);
+    bool held = spool->holds > 0;
+    mutex_unlock(&spool->lock);
+    return held;
 }
 
 /* Nothing came for a while, and all is done: the last segment goes too. Returns when to look again. */
@@ -702,6 +711,8 @@ static uint64_t rest(struct spool *spool, uint64_t now_ns)
 {
     if (spool->marks_sync_ns != 0)
         return spool->marks_sync_ns;
+    if (is_held(spool))
+        return now_ns + NS_PER_S;
     if (spool->current == NULL || spool->segments.next != &spool->current->link || !is_done(spool, spool->current))
         return UINT64_MAX;
     if (now_ns < spool->inserted_ns + IDLE_NS)
@@ -893,6 +904,36 @@ bool spool_sync(struct spool *spool)
     bool ok = spool->syncs_failed < asked;
     mutex_unlock(&spool->lock);
     return ok;
+}
+
+void spool_hold(struct spool *spool, struct spool_file **files, size_t *count)
+{
+    size_t cap = 0;
+    *files = NULL;
+    *count = 0;
+    mutex_lock(&spool->lock);
+    spool->holds++;
+    LIST_EACH (node, &spool->segments) {
+        const struct segment *segment = LIST_ENTRY(node, struct segment, link);
+        char path[PATH_BYTES];
+        if (*count == cap) {
+            cap = MAX(2 * cap, (size_t)16);
+            *files = mem_realloc(*files, cap * sizeof **files);
+        }
+        struct spool_file *file = &(*files)[(*count)++];
+        segment_path(spool, segment, "", path);
+        snprintf(file->name, sizeof file->name, "%s", strrchr(path, '/') + 1);
+        file->bytes = segment->synced;
+    }
+    mutex_unlock(&spool->lock);
+}
+
+void spool_release(struct spool *spool)
+{
+    mutex_lock(&spool->lock);
+    must(spool->holds > 0);
+    spool->holds--;
+    mutex_unlock(&spool->lock); /* the writer looks again by itself: who takes a backup may have locks of its own */
 }
 
 bool spool_wait_read(struct spool *spool, uint64_t brought_back, uint64_t deadline_ns)

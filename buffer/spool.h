@@ -101,6 +101,17 @@ struct spool_stats {
 };
 void spool_get_stats(struct spool *spool, struct spool_stats *stats);
 
+/* ---- backups ---- */
+
+struct spool_file {
+    char name[64];  /* below DATA/spool */
+    uint64_t bytes; /* how much of it is safe */
+};
+/* Until spool_release() no segment goes and the floor stays where it is, so that parts go on naming what of these files
+ * they hold. One that was about to go may be gone: all in it is done. Free the array. */
+void spool_hold(struct spool *spool, struct spool_file **files, size_t *count);
+void spool_release(struct spool *spool);
+
 /* ---- a spool that nobody uses, in spool_verify.c ---- */
 
 struct spool_verify_options {

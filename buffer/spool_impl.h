@@ -52,6 +52,7 @@ struct spool {
     bool writer_awake;                              /* it will look at the queue before it rests */
     bool broken;
     struct segment *reading;   /* the reader looks at it: it stays */
+    unsigned holds;            /* backups that need all segments and the floor */
     struct ranges kept;        /* could be neither stored nor made letters */
     struct ranges kept_before; /* the same, since the start: their rows are booked */
     uint64_t kept_again_ns;    /* when to try those once more */

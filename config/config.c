@@ -184,6 +184,8 @@ static bool check_whole(const struct config *config, struct strbuf *problems)
                     STR("is greater than async_insert_busy_timeout_max_ms"));
     else if (config->flush_retry_min > config->flush_retry_max)
         add_problem(problems, "flush.retry_min", STR("is greater than flush.retry_max"));
+    else if (config->metrics_self.len > 0 && str_find_char(config->metrics_self, '.') <= 0)
+        add_problem(problems, "sluice_metrics_self", STR("is not DATABASE.TABLE"));
     else
         return true;
     return false;

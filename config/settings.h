@@ -42,6 +42,7 @@
     X(BYTES, spool_segment,       "spool.segment",       "64MiB", 65536, 4ull << 30, false, "Size of one file of the spool; at most a quarter of spool.bytes_max.") \
     X(BYTES, spool_free_min,      "spool.free_min",      "64MiB", 0, 1ull << 50, false, "Space on the disk that inserts leave free.") \
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
+    X(BYTES, storage_merge_rate,  "storage.merge_max_bytes_per_second", "0", 0, 1ull << 50, true, "Bytes a second that all merges together read; 0 is no limit.") \
     X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
     X(NS,    scrub_interval,      "scrub.interval",      "168h", 0, 9000000000000000000ull, false, "How often each part is read whole and checked; 0 turns it off.") \
     X(BYTES, scrub_rate,          "scrub.rate",          "1MiB", 1024, 1ull << 40, false, "Bytes a second of those checks.") \
@@ -57,6 +58,8 @@
     X(BYTES, sql_result_max,      "sql.result_max",      "256MiB", 1024, 1ull << 40, true, "Largest answer of one SELECT.") \
     X(NS,    shutdown_deadline,   "shutdown.deadline",   "60s", 1000000, 3600000000000ull, true, "Time from SIGTERM in which everything is flushed and answered.") \
     X(BOOL,  metrics,             "sluice_metrics",      "true", 0, 1, true, "Whether /metrics is served on the data port too.") \
+    X(TEXT,  metrics_self,        "sluice_metrics_self", "", 0, 0, true, "Table, DATABASE.TABLE, into which the figures of /metrics go as rows and where they stay for 7 days; empty: none.") \
+    X(NS,    metrics_self_interval, "sluice_metrics_self_interval", "60s", 1000000, 86400000000000ull, true, "How often they do.") \
     X(TEXT,  display_name,        "display_name",        "", 0, 0, false, "Name in X-ClickHouse-Server-Display-Name; empty takes the host's.") \
     X(BOOL,  async_insert,        "async_insert",        "true", 0, 1, true, "Batch inserts that do not say otherwise.") \
     X(BOOL,  wait_for_async_insert, "wait_for_async_insert", "true", 0, 1, true, "Answer when the rows are stored, for inserts that do not say otherwise.") \

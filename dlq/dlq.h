@@ -106,6 +106,9 @@ must_use bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq,
 typedef void dlq_found_fn(void *context, bool damage, const char *path, const char *why);
 must_use bool dlq_lmdb_verify(struct fs *fs, const char *dir, dlq_found_fn *found, void *context, uint64_t *letters,
                               struct err *err);
+/* The letters of one moment as an environment of its own in dir, which is empty and on the same disk: large bodies are
+ * second names of the same files. Letters that come meanwhile wait. Only of one that dlq_lmdb_open() opened. */
+must_use bool dlq_lmdb_backup(struct dlq *dlq, const char *dir, struct err *err);
 struct dlq *dlq_mem_new(struct clock *clock, uint64_t bytes_max);
 void dlq_cause_came(struct dlq_causes *causes, int code);
 void dlq_cause_went(struct dlq_causes *causes, int code);

@@ -531,6 +531,41 @@ static void submit(struct keeper *k, struct write_op *op)
     mutex_unlock(&k->lock);
 }
 
+/* ---- backup ---- */
+
+/* Also the files of letters that are about to be added: a start sweeps those that no record speaks of. */
+static bool link_files(struct keeper *k, const char *dir, struct err *err)
+{
+    struct fs *fs = k->options.fs;
+    struct fs_names names = { 0 };
+    char from[PATH_BYTES], to[PATH_BYTES];
+    bool ok = fs_list(fs, k->dir, &names, err);
+    for (size_t i = 0; ok && i < names.count; i++)
+        if (str_ends(str_of(names.names[i]), STR(LETTER_FILE_SUFFIX)))
+            ok = path_join(from, k->dir, "", names.names[i], err) && path_join(to, dir, "", names.names[i], err) &&
+                 fs_link(fs, from, to, err);
+    fs_names_fini(&names);
+    return ok;
+}
+
+bool dlq_lmdb_backup(struct dlq *dlq, const char *dir, struct err *err)
+{
+    struct keeper *k = keeper_of(dlq);
+    mutex_lock(&k->lock);
+    while (k->writing)
+        cond_wait(&k->changed, &k->lock);
+    k->writing = true; /* as a leader without operations: no letter comes or goes, no file of one either */
+    mutex_unlock(&k->lock);
+    bool ok =
+        k->env != NULL || err_set(err, ERR_TABLE_IS_READ_ONLY, "dead letters are closed after failures of the disk");
+    ok = ok && keeper_env_copy(k, dir, err) && link_files(k, dir, err) && fs_sync_dir(k->options.fs, dir, err);
+    mutex_lock(&k->lock);
+    k->writing = false;
+    cond_broadcast(&k->changed);
+    mutex_unlock(&k->lock);
+    return ok || err_wrap(err, "dead letters");
+}
+
 /* ---- add ---- */
 
 /* One run of at most TXN_RECORDS_MAX letters. */

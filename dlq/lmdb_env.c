@@ -379,23 +379,29 @@ static uint64_t free_pages_bytes(struct keeper *k)
     return pages * stat.ms_psize;
 }
 
+bool keeper_env_copy(struct keeper *k, const char *dir, struct err *err)
+{
+    struct fs_file *file = NULL;
+    char copy[PATH_BYTES];
+    if (!path_join(copy, dir, "", "data.mdb", err))
+        return false;
+    int rc = mdb_env_copy2(k->env, dir, MDB_CP_COMPACT);
+    if (rc != 0)
+        return lmdb_err(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR, rc, "copy");
+    bool ok = fs_append_to(k->options.fs, copy, &file, err) && fs_sync(k->options.fs, file, err);
+    return fs_finish(k->options.fs, &file, ok, err);
+}
+
 static bool copy_compact(struct keeper *k, const char *copy_dir, struct err *err)
 {
     struct fs *fs = k->options.fs;
-    struct fs_file *file = NULL;
     char copy[PATH_BYTES], data[PATH_BYTES];
     if (!path_join(copy, copy_dir, "", "data.mdb", err) || !path_join(data, k->dir, "", "data.mdb", err) ||
-        !fs_mkdir(fs, copy_dir, err))
-        return false;
-    int rc = mdb_env_copy2(k->env, copy_dir, MDB_CP_COMPACT);
-    if (rc != 0)
-        return lmdb_err(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR, rc, "compact");
-    bool ok = fs_append_to(fs, copy, &file, err) && fs_sync(fs, file, err);
-    if (!fs_finish(fs, &file, ok, err))
+        !fs_mkdir(fs, copy_dir, err) || !keeper_env_copy(k, copy_dir, err))
         return false;
     keeper_env_close(k);
-    ok = fs_replace(fs, copy, data, err) && fs_sync_dir(fs, k->dir, err);
-    rc = keeper_env_open(k); /* the old or the new one: both are whole */
+    bool ok = fs_replace(fs, copy, data, err) && fs_sync_dir(fs, k->dir, err);
+    int rc = keeper_env_open(k); /* the old or the new one: both are whole */
     return rc == 0 ? ok : lmdb_err(err, ERR_CANNOT_OPEN_FILE, rc, "open after compaction");
 }
 

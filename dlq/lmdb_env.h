@@ -75,6 +75,8 @@ void keeper_release(struct keeper *k); /* the claim on the directory; harmless w
 int keeper_env_open(struct keeper *k); /* 0, or LMDB's error; then env is NULL */
 void keeper_env_close(struct keeper *k);
 
+/* Copies the environment, without its free pages, to dir, and syncs the copy. */
+must_use bool keeper_env_copy(struct keeper *k, const char *dir, struct err *err);
 void keeper_remove_file(struct keeper *k, const char *name);    /* of a letter that is gone; a failure is logged */
 void keeper_set_file_aside(struct keeper *k, const char *name); /* to the damaged directory, counted */
 /* In dlq_lmdb.c: moves a record that cannot be trusted to the damaged directory. */

@@ -27,6 +27,11 @@ const struct function *expr_function(struct str name)
     return NULL;
 }
 
+const struct function *expr_function_at(size_t index)
+{
+    return index < ARRAY_COUNT(functions) ? &functions[index] : NULL;
+}
+
 static struct str closest_function(struct str name)
 {
     struct str known[ARRAY_COUNT(functions)];

@@ -13,6 +13,16 @@ bool expr_call_knows(struct str function)
     return expr_function(function) != NULL;
 }
 
+const char *expr_call_name(size_t index, bool *any_case, const char **alias_to)
+{
+    const struct function *function = expr_function_at(index);
+    if (function == NULL)
+        return NULL;
+    *any_case = (function->flags & FOLD) != 0;
+    *alias_to = function->canonical;
+    return function->name;
+}
+
 /* The literal outlives its column. */
 static struct value literal_of(const struct column *column, struct arena *arena)
 {

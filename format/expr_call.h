@@ -25,6 +25,8 @@ struct expr_argument {
 };
 
 bool expr_call_knows(struct str function);
+/* Their names, NULL behind the last; alias_to: the function that this is another spelling of, or "". */
+const char *expr_call_name(size_t index, bool *any_case, const char **alias_to);
 /* What a name of a COLUMN or in a lambda stands for: its type, or NULL, and its place in the block at evaluation. */
 typedef const struct type *expr_column_fn(void *context, struct str name, size_t *place);
 /* Text has to stay as long as the call, which

@@ -118,6 +118,7 @@ struct function {
 };
 /* NULL: none. */
 const struct function *expr_function(struct str name);
+const struct function *expr_function_at(size_t index); /* NULL behind the last */
 
 /* ---- binding ---- */
 

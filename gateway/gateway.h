@@ -17,6 +17,7 @@
 struct buffers;
 struct dlq;
 struct insert_log;
+struct query_log;
 struct ledger;
 struct metric_series;
 struct pool;
@@ -50,6 +51,7 @@ struct gateway {
     struct sessions *sessions;
     struct running *running;
     struct insert_log *insert_log;
+    struct query_log *query_log;
     const struct sql_source *sources;
     size_t sources_count;
     void (*wake_flushers)(struct gateway *gateway);

@@ -517,6 +517,11 @@ static bool take_values(struct request *request, const struct volatile_values *v
     struct str token = STR_EMPTY;
     if (values->token.data != NULL && !settings_request_decode(values->token, request->arena, &token, err))
         return false;
+    if (values->log_comment.data != NULL &&
+        !settings_request_decode(values->log_comment, request->arena, &request->log_comment, err))
+        return false;
+    if (request->plan->settings.log_comment.len > 0)
+        request->log_comment = request->plan->settings.log_comment;
     if (values->query_id.data == NULL)
         set_query_id(request, request->plan->settings.query_id);
     /* The clause is part of the plan and wins; then the URL, then the header. */

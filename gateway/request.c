@@ -13,6 +13,7 @@
 #include "format/output.h"
 #include "gateway/plan.h"
 #include "gateway/pool.h"
+#include "gateway/query_log.h"
 #include "gateway/route.h"
 #include "gateway/rules.h"
 #include "gateway/sessions.h"
@@ -529,6 +530,7 @@ enum request_step request_fail(struct request *request, const struct err *err)
     const char *throttled = throttle_reason(request, err->code);
     if (throttled != NULL)
         metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(throttled)), 1);
+    query_log_count(request->gateway->query_log, err, request->home->wall_ns);
     reply_error(reply, err, request->authenticated, request->arena);
     say_when_to_retry(request, err->code);
     error_content(request);

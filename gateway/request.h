@@ -106,6 +106,7 @@ struct request {
     struct plan *plan;           /* what URL and headers mean; a reference */
     struct session *session;     /* entered; NULL without session_id */
     const char *query_id;        /* the sender's; NULL until request_query_id() where he gave none */
+    struct str log_comment;      /* empty without */
     struct str token;            /* explicit token; empty without */
     struct str data;             /* of an insert: in body, or in the arena */
 
@@ -121,6 +122,7 @@ struct request {
     struct pool *pool;
     struct list job; /* in the pool */
     struct sql_counters progress;
+    uint64_t result_rows, result_bytes;
     bool (*work)(struct request *request);
     struct request_verdict verdict;
     char batch_id[UUID_TEXT_BYTES];

@@ -26,6 +26,7 @@
 #include "config/config.h"
 #include "dlq/dlq.h"
 #include "gateway/auto_replay.h"
+#include "gateway/backup.h"
 #include "gateway/check.h"
 #include "gateway/gateway.h"
 #include "gateway/gauges.h"
@@ -33,9 +34,11 @@
 #include "gateway/loop.h"
 #include "gateway/net.h"
 #include "gateway/pool.h"
+#include "gateway/query_log.h"
 #include "gateway/rules.h"
 #include "gateway/running.h"
 #include "gateway/sandbox.h"
+#include "gateway/self_metrics.h"
 #include "gateway/server_mhd.h"
 #include "gateway/sessions.h"
 #include "gateway/sink_store.h"
@@ -72,7 +75,8 @@ struct runtime {
     struct flusher *flusher;
     struct sql_source *sources;
     struct auto_replay auto_replay;
-    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *spool_writer, *spool_reader, *scrubbers;
+    struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *observers, *spool_writer, *spool_reader,
+        *scrubbers;
     struct server *servers[NET_SOCKETS_MAX + 2], *admin; /* those of the data port, then TLS, then unix */
     _Atomic size_t servers_count;                        /* flushers read it while listeners start */
     int data_fds[NET_SOCKETS_MAX], admin_fd;
@@ -248,6 +252,11 @@ static uint64_t keep_step(void *context, uint64_t now_ns)
 static uint64_t replay_step(void *context, uint64_t now_ns)
 {
     return auto_replay_step(&((struct runtime *)context)->auto_replay, now_ns);
+}
+
+static uint64_t self_metrics(void *context, uint64_t now_ns)
+{
+    return self_metrics_step(&((struct runtime *)context)->gateway, now_ns);
 }
 
 static void on_buffers_due(void *context)
@@ -472,6 +481,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .dir = runtime->data_dir,
                                      .merge_memory = gateway->memory_max / 4,
                                      .merge_threads = runtime->config->merge_threads,
+                                     .merge_bytes_per_s = runtime->config->storage_merge_rate,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
                                      .scrub_bytes_per_s = runtime->config->scrub_rate };
@@ -572,6 +582,7 @@ static void start_workers(struct runtime *runtime)
     gateway->sources = runtime->sources;
     runtime->mergers =
         loop_start("merge", (size_t)config->merge_threads, LOOP_YIELDING, gateway->clock, merge_step, runtime);
+    backup_include_waiting(gateway);
     store_on_merge_wanted(gateway->store, on_merge_wanted, runtime); /* before the first flush, which reads it */
     runtime->flushers =
         loop_start("flush", (size_t)config->flush_threads, LOOP_EQUAL, gateway->clock, flush_step, runtime);
@@ -580,6 +591,7 @@ static void start_workers(struct runtime *runtime)
     runtime->keepers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, keep_step, runtime);
     runtime->publishers = loop_start("publish", 1, LOOP_EQUAL, gateway->clock, publish_step, runtime);
     runtime->auto_replay.gateway = gateway;
+    runtime->observers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, self_metrics, runtime);
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
     runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
     gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
@@ -653,6 +665,7 @@ static void take_config(struct runtime *runtime, struct config *config, struct s
     log_set_level((enum log_level)config->log_level);
     flusher_set_retry(runtime->flusher, (unsigned)config->flush_attempts, config->flush_retry_min,
                       MAX(config->flush_retry_max, config->flush_retry_min));
+    store_set_merge_rate(gateway->store, config->storage_merge_rate);
     gateway_set_rules(gateway, rules_new(config));
     atomic_fetch_add(&gateway->generation, 1); /* plans hold what the old one said */
     mutex_unlock(&runtime->reload_lock);
@@ -923,6 +936,7 @@ static void stop(struct runtime *runtime)
     if (gateway->store != NULL)
         store_cancel_merges(gateway->store);
     atomic_store(&runtime->auto_replay.stopping, true);
+    loop_free(runtime->observers); /* it fills buffers */
     loop_free(runtime->replayers); /* it waits for flushers */
     loop_stop(runtime->flushers);  /* they wake listeners, so they go first */
     stop_servers(runtime);
@@ -951,6 +965,7 @@ static void stop(struct runtime *runtime)
     if (runtime->unix_made)
         net_unlink_unix(runtime->config->unix_listen);
     running_free(gateway->running);
+    query_log_free(gateway->query_log);
     sessions_free(gateway->sessions);
     gateway_set_rules(gateway, NULL);
     rules_unref(runtime->rules);
@@ -982,6 +997,7 @@ enum runtime_exit runtime_run(struct config *config, const struct runtime_enviro
     gateway->ledger = ledger_new();
     gateway->sessions = sessions_new(SESSIONS_MAX, SESSIONS_BYTES_MAX);
     gateway->running = running_new();
+    gateway->query_log = query_log_new();
     gateway->wake_flushers = wake_flushers;
     gateway->stuck_since = stuck_since;
     gateway->started_mono_ns = clock_mono_ns(gateway->clock);

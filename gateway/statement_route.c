@@ -18,6 +18,7 @@
 #include "gateway/kill_statement.h"
 #include "gateway/multipart.h"
 #include "gateway/plan.h"
+#include "gateway/query_log.h"
 #include "gateway/route.h"
 #include "gateway/rules.h"
 #include "gateway/running.h"
@@ -253,6 +254,8 @@ static bool answer_with(struct request *request, const struct block *block, cons
                                      .result_rows = block->rows,
                                      .result_bytes = block_bytes(block),
                                      .elapsed_ns = info->elapsed_ns };
+    request->result_rows = summary.result_rows;
+    request->result_bytes = summary.result_bytes;
     reply->status = 200;
     reply_header(reply, "Content-Type", request->answer_format->content_type);
     reply_header(reply, "X-ClickHouse-Format", request->answer_format_name);
@@ -536,10 +539,32 @@ static void log_admin(const struct request *request, struct str statement, const
     strbuf_fini(&shown);
 }
 
+static void log_query(const struct request *request, const struct err *err, int64_t start_wall_ns, uint64_t duration_ns)
+{
+    struct query_log_row row = {
+        .query = request->statement,
+        .query_id = str_of(request->query_id),
+        .user = request->plan->user->name,
+        .database = request->plan->database,
+        .peer = str_of(request->peer),
+        .log_comment = request->log_comment,
+        .start_wall_ns = start_wall_ns,
+        .duration_ns = duration_ns,
+        .read_rows = atomic_load_explicit(&request->progress.rows, memory_order_relaxed),
+        .read_bytes = atomic_load_explicit(&request->progress.bytes, memory_order_relaxed),
+        .result_rows = request->result_rows,
+        .result_bytes = request->result_bytes,
+        .by_get = request->get_or_head,
+        .err = *err,
+    };
+    query_log_add(request->gateway->query_log, &row);
+}
+
 static bool statement_work(struct request *request)
 {
     struct err err = { 0 };
     uint64_t from_ns = clock_mono_ns(request->gateway->clock);
+    int64_t from_wall_ns = clock_wall_ns(request->gateway->clock);
     struct running *running = request->gateway->running;
     struct str statement = request->statement;
     bool inserts = false, ok = running_add(running, request, &err);
@@ -551,8 +576,9 @@ static bool statement_work(struct request *request)
     if (!reads_only(statement))
         log_admin(request, statement, &err);
     metric_series_add(metric_series1(METRIC_QUERIES, ok ? STR("applied") : STR("rejected")), 1);
-    metric_observe(METRIC_QUERY_DURATION,
-                   (double)(clock_mono_ns(request->gateway->clock) - from_ns) / (double)NS_PER_S);
+    uint64_t duration_ns = clock_mono_ns(request->gateway->clock) - from_ns;
+    metric_observe(METRIC_QUERY_DURATION, (double)duration_ns / (double)NS_PER_S);
+    log_query(request, &err, from_wall_ns, duration_ns);
     if (ok)
         return !inserts || insert_select_run(request);
     reply_fini(&request->reply);

@@ -11,14 +11,11 @@
 #include "config/engine_settings.h"
 #include "dlq/dlq.h"
 #include "format/block.h"
-#include "format/text_net.h"
 #include "gateway/auth.h"
 #include "gateway/gateway.h"
 #include "gateway/insert_log.h"
 #include "gateway/plan.h"
-#include "gateway/request.h"
 #include "gateway/rules.h"
-#include "gateway/running.h"
 #include "gateway/settings_request.h"
 #include "storage/sql.h"
 #include "storage/sql_system.h"
@@ -70,6 +67,13 @@ static void put_micros(struct row *row, int64_t wall_ns) /* DateTime64(6) */
 {
     int64_t micros = wall_ns / (int64_t)NS_PER_US;
     column_push_fixed(next(row), &micros);
+}
+
+/* What there is nothing to say about. */
+static void put_defaults(struct row *row, size_t columns)
+{
+    for (size_t i = 0; i < columns; i++)
+        column_push_default(next(row));
 }
 
 static void row_end(struct row *row)
@@ -235,8 +239,10 @@ static bool fill_letters(void *context, struct block *block, struct err *err)
 
 /* --- settings ----------------------------------------------------------------------------------------------------- */
 
-static const char settings_columns[] = "name String, value String, changed UInt8, description String, "
-                                       "readonly UInt8, type String, default String, origin String";
+static const char settings_columns[] =
+    "name String, value String, changed UInt8, description String, min Nullable(String), max Nullable(String), "
+    "disallowed_values Array(String), readonly UInt8, type String, default String, alias_for String, "
+    "is_obsolete UInt8, tier Enum8('Production' = 0, 'Obsolete' = 4, 'Experimental' = 8, 'Beta' = 12), origin String";
 
 static void put_setting(struct block *block, struct str name, struct str value, struct str default_text,
                         const char *type, const char *help, const char *origin, bool readonly)
@@ -246,9 +252,11 @@ static void put_setting(struct block *block, struct str name, struct str value, 
     put_str(&row, value);
     put_u8(&row, !str_eq(value, default_text));
     put_text(&row, help);
+    put_defaults(&row, 3); /* min, max, disallowed_values */
     put_u8(&row, readonly);
     put_text(&row, type);
     put_str(&row, default_text);
+    put_defaults(&row, 3); /* alias_for, is_obsolete, tier */
     put_text(&row, origin);
     row_end(&row);
 }
@@ -300,18 +308,20 @@ static bool fill_settings(void *context, struct block *block, struct err *err)
 
 /* --- metrics, events ---------------------------------------------------------------------------------------------- */
 
-static const char metrics_columns[] = "metric String, value Float64, description String, labels String";
-static const char events_columns[] = "event String, value UInt64, description String, labels String";
+static const char metrics_columns[] = "metric String, value Int64, description String, labels String, !name String";
+static const char events_columns[] = "event String, value UInt64, description String, labels String, !name String";
 
 static void each_metric(void *context, struct str name, struct str labels, struct str help, double value)
 {
     struct row row = row_start(context);
     if (str_ends(name, STR("_total")))
         return;
+    int64_t whole = (int64_t)value; /* system.asynchronous_metrics has it as it is */
     put_str(&row, name);
-    column_push_fixed(next(&row), &value);
+    column_push_fixed(next(&row), &whole);
     put_str(&row, help);
     put_str(&row, labels);
+    put_str(&row, name);
     row_end(&row);
 }
 
@@ -324,6 +334,7 @@ static void each_event(void *context, struct str name, struct str labels, struct
     put_u64(&row, value < 0 ? 0 : (uint64_t)value);
     put_str(&row, help);
     put_str(&row, labels);
+    put_str(&row, name);
     row_end(&row);
 }
 
@@ -346,7 +357,15 @@ static bool fill_events(void *context, struct block *block, struct err *err)
 /* --- processes, build_options, users ------------------------------------------------------------------------------ */
 
 static const char build_columns[] = "name String, value String";
-static const char users_columns[] = "name String, auth_type Array(String), grants Array(String), tables Array(String)";
+static const char users_columns[] =
+    "name String, id UUID, storage String, auth_type Array(Enum8('no_password' = 0, 'plaintext_password' = 1, "
+    "'sha256_password' = 2, 'double_sha1_password' = 3, 'ldap' = 4, 'kerberos' = 5, 'ssl_certificate' = 6, "
+    "'bcrypt_password' = 7, 'ssh_key' = 8, 'http' = 9, 'jwt' = 10, 'scram_sha256_password' = 11, "
+    "'no_authentication' = 12)), auth_params Array(String), valid_until Array(DateTime), host_ip Array(String), "
+    "host_names Array(String), host_names_regexp Array(String), host_names_like Array(String), "
+    "default_roles_all UInt8, default_roles_list Array(String), default_roles_except Array(String), "
+    "grantees_any UInt8, grantees_list Array(String), grantees_except Array(String), default_database String, "
+    "grants Array(String), tables Array(String)";
 
 static bool fill_build(void *context, struct block *block, struct err *err)
 {
@@ -366,31 +385,35 @@ static bool fill_build(void *context, struct block *block, struct err *err)
     return true;
 }
 
+enum { AUTH_NO_PASSWORD = 0, AUTH_SHA256_PASSWORD = 2 }; /* of auth_type */
+
+static void add_user(struct sql_system_row *row, const struct config_user *user, uint8_t auth_type)
+{
+    static const char *const names[] = { "insert", "read", "admin" };
+    struct column *type = sql_system_cell(row, "auth_type"), *grants = sql_system_cell(row, "grants"),
+                  *tables = sql_system_cell(row, "tables");
+    sql_system_text(row, "name", user->name);
+    column_push_fixed(&type->children[0], &auth_type);
+    column_push_row_end(type);
+    for (size_t bit = 0; bit < ARRAY_COUNT(names); bit++) {
+        if ((user->grants >> bit & 1) != 0)
+            column_push_str(&grants->children[0], str_of(names[bit]));
+    }
+    column_push_row_end(grants);
+    for (size_t k = 0; k < user->tables.count; k++)
+        column_push_str(&tables->children[0], user->tables.items[k]);
+    column_push_row_end(tables);
+    sql_system_end(row);
+}
+
 static bool fill_users(void *context, struct block *block, struct err *err)
 {
-    struct gateway *gateway = context;
-    struct rules *rules = gateway_rules(gateway);
-    const struct auth *auth = rules->auth;
+    struct rules *rules = gateway_rules(context);
+    struct sql_system_row row = { .block = block };
     (void)err;
-    for (size_t i = 0; i < auth_users_count(auth); i++) {
-        const struct config_user *user = auth_user_at(auth, i);
-        struct row row = row_start(block);
-        put_str(&row, user->name);
-        struct column *type = next(&row), *grants = next(&row), *tables = next(&row);
-        column_push_str(&type->children[0],
-                        rules->config->users_count == 0 ? STR("no_password") : STR("sha256_password"));
-        column_push_row_end(type);
-        static const char *const names[] = { "insert", "read", "admin" };
-        for (size_t bit = 0; bit < ARRAY_COUNT(names); bit++) {
-            if ((user->grants >> bit & 1) != 0)
-                column_push_str(&grants->children[0], str_of(names[bit]));
-        }
-        column_push_row_end(grants);
-        for (size_t k = 0; k < user->tables.count; k++)
-            column_push_str(&tables->children[0], user->tables.items[k]);
-        column_push_row_end(tables);
-        row_end(&row);
-    }
+    for (size_t i = 0; i < auth_users_count(rules->auth); i++)
+        add_user(&row, auth_user_at(rules->auth, i),
+                 rules->config->users_count == 0 ? AUTH_NO_PASSWORD : AUTH_SHA256_PASSWORD);
     rules_unref(rules);
     return true;
 }
@@ -446,90 +469,12 @@ static bool fill_grants(void *context, struct block *block, struct err *err)
     return true;
 }
 
-/* --- processes ---------------------------------------------------------------------------------------------------- */
-
-static const char processes_columns[] =
-    "is_initial_query UInt8, user String, query_id String, address IPv6, port UInt16, initial_user String, "
-    "initial_query_id String, initial_address IPv6, initial_port UInt16, interface UInt8, os_user String, "
-    "client_hostname String, client_name String, client_agent LowCardinality(String), client_revision UInt64, "
-    "client_version_major UInt64, client_version_minor UInt64, client_version_patch UInt64, http_method UInt8, "
-    "http_user_agent String, http_referer String, forwarded_for String, quota_key String, distributed_depth UInt64, "
-    "elapsed Float64, is_cancelled UInt8, is_all_data_sent UInt8, read_rows UInt64, read_bytes UInt64, "
-    "total_rows_approx UInt64, written_rows UInt64, written_bytes UInt64, memory_usage Int64, "
-    "peak_memory_usage Int64, query String, normalized_query_hash UInt64, query_kind String, "
-    "thread_ids Array(UInt64), peak_threads_usage UInt64, ProfileEvents Map(LowCardinality(String), UInt64), "
-    "Settings Map(LowCardinality(String), LowCardinality(String)), current_database String, is_internal UInt8";
-
-/* As the engine numbers them. */
-enum { INTERFACE_HTTP = 2, HTTP_METHOD_GET = 1, HTTP_METHOD_POST = 2 };
-
-struct process_rows {
-    struct sql_system_row row;
-    uint64_t now_ns;
-};
-
-/* "127.0.0.1:5001", "[::1]:5001", or of a unix socket "unix", which has no address. */
-static void put_peer(struct sql_system_row *row, struct str peer)
-{
-    uint8_t address[16] = { 0 };
-    uint64_t port = 0;
-    ptrdiff_t colon = -1;
-    for (size_t i = 0; i < peer.len; i++)
-        colon = peer.data[i] == ':' ? (ptrdiff_t)i : colon;
-    if (colon > 0 && str_to_u64(str_from(peer, (size_t)colon + 1), &port)) {
-        struct str host = str_sub(peer, 0, (size_t)colon);
-        if (host.len > 2 && host.data[0] == '[')
-            host = str_sub(host, 1, host.len - 2);
-        const char *at = host.data;
-        (void)net_read_ipv6(&at, host.data + host.len, address); /* else it stays :: */
-    }
-    static const char *const addresses[] = { "address", "initial_address" }, *const ports[] = { "port",
-                                                                                                "initial_port" };
-    for (size_t i = 0; i < ARRAY_COUNT(addresses); i++) {
-        sql_system_fixed(row, addresses[i], address);
-        sql_system_number(row, ports[i], port);
-    }
-}
-
-static void each_process(void *context, const struct request *request)
-{
-    struct process_rows *rows = context;
-    struct sql_system_row *row = &rows->row;
-    double elapsed_s = rows->now_ns < request->begun_ns ? 0 : (double)(rows->now_ns - request->begun_ns) / 1e9;
-    static const char *const users[] = { "user", "initial_user" }, *const ids[] = { "query_id", "initial_query_id" };
-    for (size_t i = 0; i < ARRAY_COUNT(users); i++) {
-        sql_system_text(row, users[i], request->plan->user->name);
-        sql_system_text(row, ids[i], str_of(request->query_id));
-    }
-    put_peer(row, str_of(request->peer));
-    sql_system_number(row, "is_initial_query", 1);
-    sql_system_number(row, "interface", INTERFACE_HTTP);
-    sql_system_number(row, "http_method", request->get_or_head ? HTTP_METHOD_GET : HTTP_METHOD_POST);
-    sql_system_real(row, "elapsed", elapsed_s);
-    sql_system_number(row, "is_cancelled", atomic_load_explicit(&request->cancel, memory_order_relaxed));
-    sql_system_number(row, "read_rows", atomic_load_explicit(&request->progress.rows, memory_order_relaxed));
-    sql_system_number(row, "read_bytes", atomic_load_explicit(&request->progress.bytes, memory_order_relaxed));
-    sql_system_text(row, "query", request->statement);
-    sql_system_text(row, "current_database", request->plan->database);
-    sql_system_end(row);
-}
-
-static bool fill_processes(void *context, struct block *block, struct err *err)
-{
-    struct gateway *gateway = context;
-    struct process_rows rows = { { .block = block }, clock_mono_ns(gateway->clock) };
-    (void)err;
-    running_each(gateway->running, each_process, &rows);
-    return true;
-}
-
 struct sql_source *system_sources_new(struct gateway *gateway, size_t *count)
 {
     const struct sql_source sources[] = {
         { "asynchronous_inserts", inserts_columns, fill_inserts, gateway },
         { "asynchronous_insert_log", log_columns, fill_log, gateway },
         { "dead_letter_queue", letters_columns, fill_letters, gateway },
-        { "processes", processes_columns, fill_processes, gateway },
         { "settings", settings_columns, fill_settings, gateway },
         { "metrics", metrics_columns, fill_metrics, gateway },
         { "events", events_columns, fill_events, gateway },
@@ -537,8 +482,13 @@ struct sql_source *system_sources_new(struct gateway *gateway, size_t *count)
         { "users", users_columns, fill_users, gateway },
         { "grants", grants_columns, fill_grants, gateway },
     };
-    struct sql_source *out = mem_alloc(sizeof(sources));
+    size_t server_count;
+    const struct sql_source *server = system_server_sources(&server_count);
+    *count = ARRAY_COUNT(sources) + server_count;
+    struct sql_source *out = mem_alloc(*count * sizeof(*out));
     memcpy(out, sources, sizeof(sources));
-    *count = ARRAY_COUNT(sources);
+    memcpy(out + ARRAY_COUNT(sources), server, server_count * sizeof(*out));
+    for (size_t i = ARRAY_COUNT(sources); i < *count; i++)
+        out[i].context = gateway;
     return out;
 }

@@ -69,6 +69,16 @@ void table_settings_default(struct table_settings *s)
     };
 }
 
+const char *table_setting_number(size_t index, uint64_t *value)
+{
+    struct table_settings settings;
+    if (index >= ARRAY_COUNT(numbers))
+        return NULL;
+    table_settings_default(&settings);
+    memcpy(value, (const char *)&settings + numbers[index].offset, sizeof(*value));
+    return numbers[index].name;
+}
+
 static struct str unquote(struct str value)
 {
     if (value.len >= 2 && value.data[0] == '\'')

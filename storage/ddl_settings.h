@@ -13,4 +13,6 @@ void table_settings_default(struct table_settings *settings);
  * Errors: UNKNOWN_SETTING, CANNOT_PARSE_INPUT_ASSERTION_FAILED, BAD_ARGUMENTS, NOT_IMPLEMENTED. */
 must_use bool table_settings_set(struct table_settings *settings, struct str name, struct str value, struct err *err);
 bool table_settings_known(struct str name);
+/* The settings that are numbers, with their defaults; NULL behind the last. */
+const char *table_setting_number(size_t index, uint64_t *value);
 #endif

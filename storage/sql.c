@@ -455,11 +455,12 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
         result->settings = statement.settings;
         result->settings_count = statement.settings_count;
         ok = set_zone(&run, err) && dispatch(&run, &statement, err);
-        if (statement.kind == SQL_SELECT && run.sources_count == 0) /* of system.one, so to say */
+        if (ok && statement.kind == SQL_SELECT && run.sources_count == 0) /* of system.one, so to say */
             result->rows_read = result->bytes_read = 1;
     }
     sql_calls_fini(&run);
     sql_sources_fini(&run);
+    sql_run_publish(&run);
     if (!ok)
         sql_result_fini(result);
     return ok;

@@ -163,8 +163,10 @@ void sql_run_give(struct sql_run *run, size_t bytes)
     run->memory_bytes -= MIN(bytes, run->memory_bytes);
 }
 
-static void publish_progress(const struct sql_run *run)
+void sql_run_publish(const struct sql_run *run)
 {
+    if (run->session->progress == NULL)
+        return;
     uint64_t rows = run->result->rows_read, bytes = run->result->bytes_read;
     for (size_t i = 0; i < run->sources_count; i++) {
         rows += run->sources[i]->counts.rows_read;
@@ -176,9 +178,7 @@ static void publish_progress(const struct sql_run *run)
 
 static int watch(void *context)
 {
-    const struct sql_run *run = context;
-    if (run->session->progress != NULL)
-        publish_progress(run);
+    sql_run_publish(context);
     return sql_run_check(context) ? 0 : 1;
 }
 

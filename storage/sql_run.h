@@ -53,6 +53,8 @@ const struct type *sql_type_written(const struct sql_run *run, const struct type
 const struct time_zone *sql_run_zone(const struct sql_run *run, const struct type *type);
 /* Notes the first failure; false. */
 bool sql_run_fail(struct sql_run *run, const struct err *err);
+/* Tells session->progress what was read so far. */
+void sql_run_publish(const struct sql_run *run);
 /* False when the statement was cancelled, ran out of time or failed already. */
 bool sql_run_check(struct sql_run *run);
 /* Accounts for memory outside of SQLite. Errors: MEMORY_LIMIT_EXCEEDED (noted in run too). */
@@ -225,8 +227,8 @@ struct sql_source_table {
     bool block_ready;
     bool (*fill)(void *context, struct block *block, struct err *err);
     void *context;
-    const struct type **types;           /* BLOCK: of the columns */
-    uint64_t number_first, number_count; /* NUMBERS */
+    const struct type **types;                        /* BLOCK: of the columns */
+    uint64_t number_first, number_count, number_step; /* NUMBERS */
     struct sql_table *ast;
     size_t *columns; /* by column of the virtual table: the column read (emitter) */
     size_t columns_count;

@@ -651,33 +651,83 @@ static bool use_input(struct sql_run *run, struct sql_table *table, struct err *
     return true;
 }
 
-static void use_numbers(struct sql_run *run, struct sql_table *table, struct sql_source_table *source)
+static void use_numbers(struct sql_run *run, struct sql_table *table, struct sql_source_table *source,
+                        const char *column, enum type_kind kind)
 {
     source->ast = table;
     table->source = source;
     table->database = STR("system");
     table->name = STR("numbers");
     table->columns = ARENA_NEW(run->arena, struct sql_column);
-    table->columns[0] = (struct sql_column){ .name = STR("number"), .type = type_of_kind(TYPE_UINT64) };
+    table->columns[0] = (struct sql_column){ .name = str_of(column), .type = type_of_kind(kind) };
     table->columns_count = 1;
 }
 
-/* numbers(n), numbers(from, n), input('structure'); zeros and the rest are refused. */
+/* Table functions that count; all take one to three constant numbers. */
+enum counting { COUNT_NUMBERS, COUNT_ZEROS, COUNT_SERIES };
+static const struct {
+    const char *name;
+    enum counting counting;
+    size_t args_min, args_max;
+} counters[] = {
+    { "numbers", COUNT_NUMBERS, 1, 3 },       { "numbers_mt", COUNT_NUMBERS, 1, 3 },
+    { "zeros", COUNT_ZEROS, 1, 1 },           { "zeros_mt", COUNT_ZEROS, 1, 1 },
+    { "generateSeries", COUNT_SERIES, 2, 3 }, { "generate_series", COUNT_SERIES, 2, 3 },
+};
+
+/* numbers([from,] n [, step]): those of n numbers from there that a step meets; generateSeries(from, to [, step]). */
+static bool set_counter(struct sql_source_table *source, enum counting counting, const uint64_t *args, size_t count)
+{
+    source->number_step = counting == COUNT_ZEROS ? 0 : count == 3 ? args[2] : 1;
+    source->number_first = count == 1 ? 0 : args[0];
+    uint64_t span = count == 1 ? args[0] : args[1];
+    if (source->number_step == 0 && counting != COUNT_ZEROS)
+        return false;
+    if (counting == COUNT_ZEROS)
+        source->number_count = span;
+    else if (counting == COUNT_NUMBERS)
+        source->number_count = span / source->number_step + (span % source->number_step != 0);
+    else
+        source->number_count = span < args[0] ? 0 : (span - args[0]) / source->number_step + 1;
+    return true;
+}
+
 static bool table_function(struct sql_run *run, struct sql_table *table, struct err *err)
 {
     const struct sql_node *f = table->function;
+    uint64_t args[3];
+    size_t i = 0;
     if (str_is(f->name, "input"))
         return use_input(run, table, err);
-    struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_NUMBERS);
-    if (!str_is(f->name, "numbers") && !str_is(f->name, "numbers_mt"))
+    while (i < ARRAY_COUNT(counters) && !str_is(f->name, counters[i].name))
+        i++;
+    if (i == ARRAY_COUNT(counters))
         return err_set(err, ERR_UNKNOWN_FUNCTION, "Unknown table function " STR_FMT " (at position %zu)",
                        STR_ARG(f->name), f->offset + 1);
-    bool two = f->args_count == 2;
-    if (f->args_count < 1 || f->args_count > 2 || !numbers_argument(f->args[two ? 1 : 0], &source->number_count) ||
-        (two && !numbers_argument(f->args[0], &source->number_first)))
-        return err_set(err, ERR_BAD_ARGUMENTS, "numbers takes one or two constant numbers (at position %zu)",
-                       f->offset + 1);
-    use_numbers(run, table, source);
+    struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_NUMBERS);
+    bool ok = f->args_count >= counters[i].args_min && f->args_count <= counters[i].args_max;
+    for (size_t k = 0; ok && k < f->args_count; k++)
+        ok = numbers_argument(f->args[k], &args[k]);
+    if (!ok || !set_counter(source, counters[i].counting, args, f->args_count))
+        return err_set(err, ERR_BAD_ARGUMENTS,
+                       STR_FMT " takes %zu to %zu constant numbers, and a step that is not 0 (at position %zu)",
+                       STR_ARG(f->name), counters[i].args_min, counters[i].args_max, f->offset + 1);
+    static const char *const columns[] = { "number", "zero", "generate_series" };
+    use_numbers(run, table, source, columns[counters[i].counting],
+                counters[i].counting == COUNT_ZEROS ? TYPE_UINT8 : TYPE_UINT64);
+    return true;
+}
+
+/* system.numbers and system.zeros end where LIMIT or time does. */
+static bool use_endless(struct sql_run *run, struct sql_table *table)
+{
+    bool zeros = str_is(table->name, "zeros") || str_is(table->name, "zeros_mt");
+    if (!zeros && !str_is(table->name, "numbers") && !str_is(table->name, "numbers_mt"))
+        return false;
+    struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_NUMBERS);
+    source->number_count = UINT64_MAX;
+    source->number_step = zeros ? 0 : 1;
+    use_numbers(run, table, source, zeros ? "zero" : "number", zeros ? TYPE_UINT8 : TYPE_UINT64);
     return true;
 }
 
@@ -745,12 +795,8 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
         table->database = session->database;
     if (!sql_may_read(session, table->database, table->name, err))
         return false;
-    if (str_is(table->database, "system") && str_is(table->name, "numbers")) { /* ends where LIMIT or time does */
-        struct sql_source_table *source = sql_source_new(run, SQL_SOURCE_NUMBERS);
-        source->number_count = UINT64_MAX;
-        use_numbers(run, table, source);
+    if (str_is(table->database, "system") && use_endless(run, table))
         return !table->final_ || no_final(table, table->name, err);
-    }
     if (str_is(table->database, "system")) {
         bool found;
         if (!sql_source_system(run, table, &found, err))

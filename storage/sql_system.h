@@ -28,7 +28,7 @@ void sql_system_end(struct sql_system_row *row);
 typedef bool sql_system_fill(void *context, struct block *block, struct err *err);
 /* What this build knows (sql_system_lists.c). */
 sql_system_fill sql_fill_functions, sql_fill_formats, sql_fill_types, sql_fill_time_zones, sql_fill_engines,
-    sql_fill_keywords;
+    sql_fill_keywords, sql_fill_merge_tree_settings;
 /* What the engine has and Sluice has none of: no rows. */
 sql_system_fill sql_fill_none;
 #endif

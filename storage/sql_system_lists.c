@@ -1,8 +1,11 @@
 /* sql_system_lists.c: the tables of system that list what this build knows: functions, formats, types. */
+#include <stdio.h>
 #include <string.h>
 
+#include "format/expr_call.h"
 #include "format/output.h"
 #include "format/rows.h"
+#include "storage/ddl_settings.h"
 #include "storage/sql_run.h"
 #include "storage/sql_system.h"
 
@@ -14,17 +17,27 @@ bool sql_fill_none(void *context, struct block *block, struct err *err)
     return true;
 }
 
+static void add_function(struct sql_system_row *row, const char *name, bool any_case, const char *alias_to)
+{
+    sql_system_text(row, "name", str_of(name));
+    sql_system_number(row, "case_insensitive", any_case);
+    sql_system_text(row, "alias_to", str_of(alias_to));
+    sql_system_end(row);
+}
+
 bool sql_fill_functions(void *context, struct block *block, struct err *err)
 {
     struct sql_system_row row = { .block = block };
+    bool any_case;
+    const char *alias_to, *name;
     (void)context;
     (void)err;
+    for (size_t i = 0; (name = expr_call_name(i, &any_case, &alias_to)) != NULL; i++)
+        if (sql_function_find(str_of(name)) == NULL)
+            add_function(&row, name, any_case, alias_to);
     for (size_t i = 0; sql_function_at(i) != NULL; i++) {
         const struct sql_function *function = sql_function_at(i);
-        sql_system_text(&row, "name", str_of(function->name));
-        sql_system_number(&row, "case_insensitive", function->fold);
-        sql_system_text(&row, "alias_to", str_of(function->canonical));
-        sql_system_end(&row);
+        add_function(&row, function->name, function->fold, function->canonical);
     }
     for (size_t i = 0; sql_aggregate_at(i) != NULL; i++) {
         sql_system_text(&row, "name", str_of(sql_aggregate_at(i)->name));
@@ -106,6 +119,25 @@ bool sql_fill_time_zones(void *context, struct block *block, struct err *err)
     (void)err;
     for (size_t i = 0; type_timezone_name(i) != NULL; i++) {
         sql_system_text(&row, "time_zone", str_of(type_timezone_name(i)));
+        sql_system_end(&row);
+    }
+    return true;
+}
+
+bool sql_fill_merge_tree_settings(void *context, struct block *block, struct err *err)
+{
+    struct sql_system_row row = { .block = block };
+    const char *name;
+    uint64_t value;
+    (void)context;
+    (void)err;
+    for (size_t i = 0; (name = table_setting_number(i, &value)) != NULL; i++) {
+        char text[24];
+        snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+        sql_system_text(&row, "name", str_of(name));
+        sql_system_text(&row, "value", str_of(text));
+        sql_system_text(&row, "default", str_of(text));
+        sql_system_text(&row, "type", STR("UInt64"));
         sql_system_end(&row);
     }
     return true;

@@ -261,7 +261,7 @@ static int method_next(sqlite3_vtab_cursor *base)
     if (cursor->source->kind == SQL_SOURCE_NUMBERS) {
         cursor->source->counts.rows_read++;
         cursor->source->counts.bytes_read += sizeof(cursor->number);
-        cursor->number++;
+        cursor->number += cursor->source->number_step;
         cursor->done = --cursor->numbers_left == 0;
         return SQLITE_OK;
     }

@@ -24,6 +24,7 @@ struct store_options {
     const char *dir;                               /* DATA; made if missing */
     uint64_t merge_threads;                        /* merges at once; 0 = none */
     uint64_t merge_memory;                         /* what all of them may take, about; 0: MERGE_MEMORY_MAX */
+    uint64_t merge_bytes_per_s;                    /* what all of them may read; 0 = no limit */
     uint64_t bytes_max;                            /* of all active parts; beyond it the oldest go; 0 = no cap */
     uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
 };
@@ -78,6 +79,24 @@ uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force);
 /* Copies a backup (DATA/backups/NAME, or a copy of one) to dir, which is empty or not there, and checks every file.
  * Errors: CORRUPTED_DATA, FILE_ALREADY_EXISTS, disk errors, with the path. */
 must_use bool store_restore(struct fs *fs, const char *backup, const char *dir, uint64_t *files, struct err *err);
+/* What else a backup has to hold: inserts that are promised and not in parts yet. begin puts their files into it before
+ * the first table is frozen, end follows when the last one is, also after a failure of begin; both under LOCK_DDL. */
+struct store_backup;
+struct store_backup_more {
+    bool (*begin)(void *context, struct store_backup *backup, struct err *err);
+    void (*end)(void *context);
+    void *context;
+};
+void store_set_backup_more(struct store *store, const struct store_backup_more *more);
+/* For begin. The first bytes of a file, by its path below DATA. */
+must_use bool store_backup_copy(struct store_backup *backup, const char *path, uint64_t bytes, struct err *err);
+/* A new directory of the backup, for files that are put there by other means and then listed. */
+must_use bool store_backup_make_dir(struct store_backup *backup, const char *name, char path[PATH_BYTES],
+                                    struct err *err);
+must_use bool store_backup_list_dir(struct store_backup *backup, const char *name, struct err *err);
+
+/* As options.merge_bytes_per_s; running merges follow. */
+void store_set_merge_rate(struct store *store, uint64_t bytes_per_s);
 /* Makes running merges stop at the next row group, and no new ones start. */
 void store_cancel_merges(struct store *store);
 /* Called (from any thread, under no lock) when a commit made a merge likely. */

@@ -1,5 +1,6 @@
 /* store_backup.c: a backup is a data directory of its own, DATA/backups/NAME, whose parts are second names of the
- * store's; a MANIFEST says what has to be there. A restore copies it elsewhere and checks what it copies.
+ * store's, with the spool and the dead letters of a moment before; a MANIFEST says what has to be there. A restore
+ * copies it elsewhere and checks what it copies.
  *
  *   MANIFEST   "sluice backup 1" | a line a file, "BYTES CHECK PATH" | "crc32c=" and 8 hex digits over all before
  *
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/crash_points.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "storage/store_impl.h"
@@ -17,7 +19,7 @@ static const char manifest_name[] = "MANIFEST", manifest_head[] = "sluice backup
 
 /* ---- taking one ---- */
 
-struct backup {
+struct store_backup {
     struct store *store;
     struct fs *fs;
     char *dir; /* under its temporary name */
@@ -25,14 +27,14 @@ struct backup {
     uint64_t parts, bytes;
 };
 
-static void note_file(struct backup *b, uint64_t bytes, struct str check, const char *path)
+static void note_file(struct store_backup *b, uint64_t bytes, struct str check, const char *path)
 {
     strbuf_addf(&b->manifest, "%llu " STR_FMT " %s\n", (unsigned long long)bytes, STR_ARG(check), path);
     b->bytes += bytes;
 }
 
 /* A file of its own below the backup; path is relative. */
-static bool write_file(struct backup *b, const char *path, struct str bytes, struct err *err)
+static bool write_file(struct store_backup *b, const char *path, struct str bytes, struct err *err)
 {
     char whole[PATH_BYTES], check[16];
     if (!path_join(whole, b->dir, "", path, err))
@@ -45,7 +47,7 @@ static bool write_file(struct backup *b, const char *path, struct str bytes, str
 }
 
 /* The same file as below DATA. */
-static bool copy_small(struct backup *b, const char *path, struct err *err)
+static bool copy_small(struct store_backup *b, const char *path, struct err *err)
 {
     char from[PATH_BYTES];
     struct strbuf bytes = { 0 };
@@ -55,26 +57,38 @@ static bool copy_small(struct backup *b, const char *path, struct err *err)
     return ok;
 }
 
-static const char *below_data(const struct backup *b, const char *path)
+/* The directory of a file that is to be made, and that is synced when it is there; to: its path. */
+static bool make_parent(struct fs *fs, char *to, struct err *err)
+{
+    char *slash = strrchr(to, '/');
+    *slash = 0;
+    bool ok = fs_make_dirs(fs, to, err);
+    *slash = '/';
+    return ok;
+}
+
+static bool sync_parent(struct fs *fs, const char *to, struct err *err)
+{
+    struct strbuf dir = { 0 };
+    strbuf_add(&dir, str_make(to, (size_t)(strrchr(to, '/') - to)));
+    bool ok = fs_sync_dir(fs, strbuf_cstr(&dir), err);
+    strbuf_fini(&dir);
+    return ok;
+}
+
+static const char *below_data(const struct store_backup *b, const char *path)
 {
     return path + strlen(b->store->dir) + 1;
 }
 
-static bool link_part(struct backup *b, const struct part *part, struct err *err)
+static bool link_part(struct store_backup *b, const struct part *part, struct err *err)
 {
     char to[PATH_BYTES];
     const char *path = below_data(b, part->path);
-    if (!path_join(to, b->dir, "", path, err))
-        return false;
-    char *slash = strrchr(to, '/');
-    *slash = 0;
-    bool ok = fs_make_dirs(b->fs, to, err);
-    *slash = '/';
-    ok = ok && fs_link(b->fs, part->path, to, err);
-    *slash = 0;
     note_file(b, part->bytes, parquet_metadata(part->file, STR("sluice.check")), path);
     b->parts++;
-    return ok && fs_sync_dir(b->fs, to, err);
+    return path_join(to, b->dir, "", path, err) && make_parent(b->fs, to, err) && fs_link(b->fs, part->path, to, err) &&
+           sync_parent(b->fs, to, err);
 }
 
 /* Parts and identities of one moment: no cut, no removal of parts comes between. */
@@ -90,7 +104,7 @@ static bool freeze(struct table *t, struct part_set **set, struct strbuf *log, s
     return true;
 }
 
-static bool back_up_table(struct backup *b, struct table *t, struct err *err)
+static bool back_up_table(struct store_backup *b, struct table *t, struct err *err)
 {
     struct part_set *set = NULL;
     struct strbuf log = { 0 }, sql = { 0 }, log_path = { 0 }, sql_path = { 0 };
@@ -110,7 +124,94 @@ static bool back_up_table(struct backup *b, struct table *t, struct err *err)
     return ok || err_wrap(err, "table %s", t->full_name);
 }
 
-static bool back_up_databases(struct backup *b, struct err *err)
+/* ---- what is not in parts yet ---- */
+
+void store_set_backup_more(struct store *store, const struct store_backup_more *more)
+{
+    store->backup_more = *more;
+}
+
+/* At most so many bytes, through to `out` where it is not NULL; both numbers are of what was read. */
+static bool read_through(struct fs *fs, struct fs_file *in, uint64_t bytes_max, struct fs_file *out, uint64_t *bytes,
+                         uint32_t *crc, struct err *err)
+{
+    char *piece = mem_alloc(COPY_BYTES);
+    size_t got = 0;
+    bool ok = true;
+    do {
+        ok = fs_read_at(fs, in, *bytes, piece, (size_t)MIN(bytes_max - *bytes, (uint64_t)COPY_BYTES), &got, err) &&
+             (got == 0 || out == NULL || fs_append(fs, out, str_make(piece, got), err));
+        *crc = crc32c(*crc, str_make(piece, got));
+        *bytes += got;
+    } while (ok && got > 0 && *bytes < bytes_max);
+    free(piece);
+    return ok;
+}
+
+static bool copy_file(struct fs *fs, const char *from, const char *to, uint64_t bytes_max, uint64_t *bytes,
+                      uint32_t *crc, struct err *err)
+{
+    struct fs_file *in = NULL, *out = NULL;
+    bool ok = fs_open(fs, from, &in, err) && fs_create(fs, to, &out, err) &&
+              read_through(fs, in, bytes_max, out, bytes, crc, err) && fs_sync(fs, out, err);
+    ok = fs_finish(fs, &out, ok, err);
+    fs_discard(fs, &in);
+    return ok;
+}
+
+static void note_crc(struct store_backup *b, uint64_t bytes, uint32_t crc, const char *path)
+{
+    char check[16];
+    snprintf(check, sizeof check, "%08x", crc);
+    note_file(b, bytes, str_of(check), path);
+}
+
+bool store_backup_copy(struct store_backup *b, const char *path, uint64_t bytes_max, struct err *err)
+{
+    char from[PATH_BYTES], to[PATH_BYTES];
+    uint64_t bytes = 0;
+    uint32_t crc = 0;
+    if (!path_join(from, b->store->dir, "", path, err) || !path_join(to, b->dir, "", path, err) ||
+        !make_parent(b->fs, to, err) || !copy_file(b->fs, from, to, bytes_max, &bytes, &crc, err) ||
+        !sync_parent(b->fs, to, err))
+        return false;
+    note_crc(b, bytes, crc, path);
+    return true;
+}
+
+bool store_backup_make_dir(struct store_backup *b, const char *name, char path[PATH_BYTES], struct err *err)
+{
+    return path_join(path, b->dir, "", name, err) && fs_make_dirs(b->fs, path, err);
+}
+
+static bool list_file(struct store_backup *b, const char *path, struct err *err)
+{
+    char whole[PATH_BYTES];
+    struct fs_file *in = NULL;
+    uint64_t bytes = 0;
+    uint32_t crc = 0;
+    bool ok = path_join(whole, b->dir, "", path, err) && fs_open(b->fs, whole, &in, err) &&
+              read_through(b->fs, in, UINT64_MAX, NULL, &bytes, &crc, err);
+    fs_discard(b->fs, &in);
+    if (ok)
+        note_crc(b, bytes, crc, path);
+    return ok;
+}
+
+bool store_backup_list_dir(struct store_backup *b, const char *name, struct err *err)
+{
+    char dir[PATH_BYTES], path[PATH_BYTES];
+    struct fs_names names = { 0 };
+    bool ok = path_join(dir, b->dir, "", name, err) && fs_list(b->fs, dir, &names, err);
+    for (size_t i = 0; i < names.count && ok; i++)
+        ok = path_join(path, name, "", names.names[i], err) && list_file(b, path, err);
+    fs_names_fini(&names);
+    return ok;
+}
+
+/* ---- all of it ---- */
+
+static bool back_up_databases(struct store_backup *b, struct err *err)
 {
     size_t at = 0;
     struct str key;
@@ -126,18 +227,33 @@ static bool back_up_databases(struct backup *b, struct err *err)
     return ok;
 }
 
-static bool write_all(struct backup *b, struct err *err)
+static bool begin_more(struct store_backup *b, bool *begun, struct err *err)
+{
+    const struct store_backup_more *more = &b->store->backup_more;
+    *begun = more->begin != NULL;
+    return !*begun || more->begin(more->context, b, err);
+}
+
+/* An insert goes from the spool to the letters or to parts, and from the letters to parts, never back: what is copied
+ * in this order has it at least once. A part names what it holds of the spool, so no start stores it twice. */
+static bool write_all(struct store_backup *b, struct err *err)
 {
     struct table **tables = NULL;
     size_t count = 0;
+    bool begun = false;
     strbuf_add_text(&b->manifest, manifest_head);
-    bool ok = fs_make_dirs(b->fs, b->dir, err) && copy_small(b, "FORMAT", err) && back_up_databases(b, err);
+    bool ok = fs_make_dirs(b->fs, b->dir, err) && copy_small(b, "FORMAT", err) && back_up_databases(b, err) &&
+              begin_more(b, &begun, err);
+    CRASH_POINT("backup.waiting");
     store_tables(b->store, STR_EMPTY, &tables, &count);
     for (size_t i = 0; i < count; i++) {
         ok = ok && back_up_table(b, tables[i], err);
         table_unref(tables[i]);
     }
     free(tables);
+    if (begun)
+        b->store->backup_more.end(b->store->backup_more.context);
+    CRASH_POINT("backup.tables");
     strbuf_addf(&b->manifest, "%s%08x\n", manifest_end, crc32c(0, strbuf_view(&b->manifest)));
     return ok && fs_write_durably(b->fs, b->dir, manifest_name, strbuf_view(&b->manifest), true, err);
 }
@@ -162,7 +278,7 @@ bool store_backup(struct store *store, struct str name, struct err *err)
     strbuf_addf(&top, "%s/backups", store->dir);
     strbuf_addf(&temp, "%s/_tmp_" STR_FMT, strbuf_cstr(&top), STR_ARG(name));
     strbuf_addf(&final, "%s/" STR_FMT, strbuf_cstr(&top), STR_ARG(name));
-    struct backup b = { .store = store, .fs = store->env.fs, .dir = strbuf_take(&temp) };
+    struct store_backup b = { .store = store, .fs = store->env.fs, .dir = strbuf_take(&temp) };
     struct err ignored = { 0 };
     bool ok = !fs_exists(b.fs, strbuf_cstr(&final)) ||
               err_set(err, ERR_BACKUP_ALREADY_EXISTS, "Backup File('" STR_FMT "') already exists", STR_ARG(name));
@@ -246,23 +362,6 @@ static bool parse_entry(struct str line, struct entry *entry, struct err *err)
     return true;
 }
 
-/* All of the file, and where `out` is not NULL, into it. */
-static bool read_through(struct fs *fs, struct fs_file *in, struct fs_file *out, uint64_t *bytes, uint32_t *crc,
-                         struct err *err)
-{
-    char *piece = mem_alloc(COPY_BYTES);
-    size_t got = 0;
-    bool ok = true;
-    do {
-        ok = fs_read_at(fs, in, *bytes, piece, COPY_BYTES, &got, err) &&
-             (got == 0 || out == NULL || fs_append(fs, out, str_make(piece, got), err));
-        *crc = crc32c(*crc, str_make(piece, got));
-        *bytes += got;
-    } while (ok && got > 0);
-    free(piece);
-    return ok;
-}
-
 /* crc: of the whole file. */
 static bool check_entry(struct fs *fs, const char *dir, const struct entry *entry, uint64_t bytes, uint32_t crc,
                         struct err *err)
@@ -294,7 +393,7 @@ static bool check_in_place(struct fs *fs, const char *dir, const struct entry *e
     uint64_t bytes = 0;
     uint32_t crc = 0;
     bool ok = path_join(path, dir, "", entry->path, err) && fs_open(fs, path, &in, err) &&
-              read_through(fs, in, NULL, &bytes, &crc, err);
+              read_through(fs, in, UINT64_MAX, NULL, &bytes, &crc, err);
     fs_discard(fs, &in);
     return ok && check_entry(fs, dir, entry, bytes, crc, err);
 }
@@ -324,16 +423,6 @@ void store_backup_check(struct fs *fs, const char *dir, bool quick,
 
 /* ---- giving one back ---- */
 
-static bool copy_file(struct fs *fs, const char *from, const char *to, uint64_t *bytes, uint32_t *crc, struct err *err)
-{
-    struct fs_file *in = NULL, *out = NULL;
-    bool ok = fs_open(fs, from, &in, err) && fs_create(fs, to, &out, err) &&
-              read_through(fs, in, out, bytes, crc, err) && fs_sync(fs, out, err);
-    ok = fs_finish(fs, &out, ok, err);
-    fs_discard(fs, &in);
-    return ok;
-}
-
 static bool restore_file(struct fs *fs, const char *from_dir, const char *to_dir, struct str line, struct err *err)
 {
     char from[PATH_BYTES], to[PATH_BYTES];
@@ -343,13 +432,8 @@ static bool restore_file(struct fs *fs, const char *from_dir, const char *to_dir
     if (!parse_entry(line, &entry, err) || !path_join(from, from_dir, "", entry.path, err) ||
         !path_join(to, to_dir, "", entry.path, err))
         return false;
-    char *slash = strrchr(to, '/');
-    *slash = 0;
-    bool ok = fs_make_dirs(fs, to, err);
-    *slash = '/';
-    ok = ok && copy_file(fs, from, to, &bytes, &crc, err);
-    *slash = 0;
-    ok = ok && fs_sync_dir(fs, to, err) && check_entry(fs, to_dir, &entry, bytes, crc, err);
+    bool ok = make_parent(fs, to, err) && copy_file(fs, from, to, UINT64_MAX, &bytes, &crc, err) &&
+              sync_parent(fs, to, err) && check_entry(fs, to_dir, &entry, bytes, crc, err);
     return ok || err_wrap(err, "%s", from);
 }
 

@@ -16,6 +16,7 @@ struct store {
     struct table_env env;
     char *dir, *tables_dir;
     struct fs_file *lock_file;
+    struct store_backup_more backup_more;
     uint64_t merge_threads, bytes_max, scrub_interval_ns, scrub_bytes_per_s;
     struct mutex ddl;  /* LOCK_DDL: one change of the catalog at a time, with its I/O */
     struct mutex lock; /* LOCK_STORE; guards the maps and what follows */

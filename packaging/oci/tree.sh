@@ -13,7 +13,7 @@ apt-get -q -o Dir::State::status=/dev/null -o Dir::Cache::archives="$packages" -
     -o APT::Sandbox::User=root install -y --download-only --no-install-recommends "$deb" ca-certificates tzdata
 for package in "$packages"/*.deb "$deb"; do
     case $(dpkg-deb -f "$package" Package) in
-    lib* | ca-certificates | tzdata | sluice) dpkg-deb -x "$package" "$tree" ;;
+    lib* | zlib1g | ca-certificates | tzdata | sluice) dpkg-deb -x "$package" "$tree" ;;
     esac
 done
 

@@ -30,7 +30,7 @@ const functions = [`file('${secret}', 'TSV', 'a Int8, b String')`, "url('http://
   "clusterAllReplicas('default', system.one)", "mysql('127.0.0.1:1', 'd', 't', 'u', 'p')", "postgresql('127.0.0.1:1', 'd', 't', 'u', 'p')", "mongodb('127.0.0.1:1', 'd', 'c', 'u', 'p', 'a Int8')",
   "redis('127.0.0.1:1', 'k', 'k String')", "sqlite('/etc/passwd', 't')", "odbc('DSN=x', 'd', 't')", "jdbc('x', 'd', 't')", "hdfs('hdfs://127.0.0.1:1/f', 'TSV', 'a Int8')",
   "azureBlobStorage('x', 'y', 'z')", "gcs('http://127.0.0.1:1/b/k')", "deltaLake('http://127.0.0.1:1/')", `deltaLakeLocal('${d.dir}')`, "iceberg('http://127.0.0.1:1/')", `icebergLocal('${d.dir}')`,
-  "hudi('http://127.0.0.1:1/')", "executable('cat', 'TSV', 'a Int8')", "dictionary('d')", "merge('system', '.*')", "loop(system.one)", "generateRandom('a Int8')", "zeros(10)", "values('a Int8', 1)",
+  "hudi('http://127.0.0.1:1/')", "executable('cat', 'TSV', 'a Int8')", "dictionary('d')", "merge('system', '.*')", "loop(system.one)", "generateRandom('a Int8')", "values('a Int8', 1)",
   "view(SELECT 1)", "input('a Int8')", "format(TSV, '1')", `fileCluster('c', '${secret}')`, "urlCluster('c', 'http://127.0.0.1:1/')", "ytsaurus('a', 'b', 'c', 'd')", "mergeTreeIndex(default, t)",
   "fuzzQuery('SELECT 1')", "null('a Int8')", "timeSeriesData('t')", "arrowFlight('127.0.0.1:1', 'd')"]
 

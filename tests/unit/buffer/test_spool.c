@@ -506,6 +506,28 @@ static void a_stop_leaves_on_disk_what_it_cannot_flush_P_9(void **state)
     shape_unref(plain);
 }
 
+static void a_backup_keeps_segments_and_floor_where_they_are_P_14(void **state)
+{
+    struct fixture *f = *state;
+    struct spool_file *files = NULL;
+    size_t count = 0;
+    assert_true(put(f, "x", 0));
+    write_all(f);
+    spool_hold(f->spool, &files, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(files[0].bytes, stats_of(f).bytes);
+    run_for(f, 15);
+    assert_int_equal(f->script.stored, 1);
+    assert_true(stats_of(f).bytes > 0);
+    assert_int_equal(stats_of(f).floor, 1);
+    assert_true(spool_step(f->spool, f->clock.mono) <= f->clock.mono + NS_PER_S); /* nobody wakes it later */
+    spool_release(f->spool);
+    free(files);
+    run_for(f, 15);
+    assert_int_equal(stats_of(f).bytes, 0);
+    assert_int_equal(stats_of(f).floor, 2);
+}
+
 /* ---- somebody who only looks ---- */
 
 struct found {
@@ -623,6 +645,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_part_names_does_not_come_back_P_6, setup, teardown),
         cmocka_unit_test_setup_teardown(a_segment_goes_once_all_is_done_and_nothing_comes, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stop_leaves_on_disk_what_it_cannot_flush_P_9, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_backup_keeps_segments_and_floor_where_they_are_P_14, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_in_the_spool_verifies_without_a_change, setup, teardown),
         cmocka_unit_test_setup_teardown(a_torn_end_is_no_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(a_batch_without_its_inserts_is_found, setup, teardown),

@@ -714,6 +714,30 @@ static void letters_and_the_files_beside_them_are_verified(void **state)
     free((void *)(uintptr_t)body.data);
 }
 
+static void a_backup_has_the_letters_of_its_moment_P_14(void **state)
+{
+    struct fixture *f = *state;
+    struct err err = { 0 };
+    struct str body = noise(50000, 1);
+    char dir[PATH_BYTES];
+    open_again(f);
+    uint64_t small = add(f, sample_letter(STR("s"))), large = add(f, sample_letter(body));
+    assert_true(path_join(dir, f->dir, "", "backup", &err) && fs_make_dirs(fs_posix(), dir, &err));
+    if (!dlq_lmdb_backup(f->dlq, dir, &err))
+        fail_msg("%s", err.text);
+    assert_true(dlq_drop(f->dlq, small, NULL, &err) && dlq_drop(f->dlq, large, NULL, &err));
+    add(f, sample_letter(STR("later")));
+    struct found found = verify(dir, 2);
+    assert_int_equal(found.damaged + found.leftovers, 0);
+    dlq_close(f->dlq);
+    f->dlq = NULL;
+    f->options.dir = dir;
+    open_again(f);
+    check_letter(f, small, sample_letter(STR("s")));
+    check_letter(f, large, sample_letter(body));
+    free((void *)(uintptr_t)body.data);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -738,6 +762,7 @@ int main(void)
         TEST(a_failed_first_commit_is_not_taken_for_an_older_one),
         TEST(a_mostly_empty_file_is_made_small_at_the_start),
         TEST(a_list_longer_than_a_page_is_whole),
+        TEST(a_backup_has_the_letters_of_its_moment_P_14),
         TEST(letters_and_the_files_beside_them_are_verified),
     };
     log_configure(LOG_ERROR, LOG_LOGFMT);
