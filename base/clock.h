@@ -7,6 +7,7 @@
 struct clock {
     uint64_t (*mono_ns)(struct clock *clock);
     int64_t (*wall_ns)(struct clock *clock);
+    void (*wait_until)(struct clock *clock, uint64_t mono_ns);
 };
 
 struct clock *clock_real(void); /* any thread; never freed */
@@ -19,7 +20,13 @@ static inline int64_t clock_wall_ns(struct clock *clock)
     return clock->wall_ns(clock);
 }
 
-/* Tests: moves only when told. */
+/* Lets the time pass; for work that goes slowly on purpose. */
+static inline void clock_wait_until(struct clock *clock, uint64_t mono_ns)
+{
+    clock->wait_until(clock, mono_ns);
+}
+
+/* Tests: moves only when told, or waited for. */
 struct clock_manual {
     struct clock clock;
     uint64_t mono;

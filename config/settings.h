@@ -42,6 +42,7 @@
     X(BYTES, spool_segment,       "spool.segment",       "64MiB", 65536, 4ull << 30, false, "Size of one file of the spool; at most a quarter of spool.bytes_max.") \
     X(BYTES, spool_free_min,      "spool.free_min",      "64MiB", 0, 1ull << 50, false, "Space on the disk that inserts leave free.") \
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
+    X(BYTES, storage_merge_rate,  "storage.merge_max_bytes_per_second", "0", 0, 1ull << 50, true, "Bytes a second that all merges together read; 0 is no limit.") \
     X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
     X(NS,    scrub_interval,      "scrub.interval",      "168h", 0, 9000000000000000000ull, false, "How often each part is read whole and checked; 0 turns it off.") \
     X(BYTES, scrub_rate,          "scrub.rate",          "1MiB", 1024, 1ull << 40, false, "Bytes a second of those checks.") \

@@ -42,6 +42,7 @@ struct column {
 /* Distinct strings, numbered as they come; number 0 is the empty one. */
 struct codebook {
     struct column strings;
+    size_t longest;  /* of them, in bytes */
     uint64_t *slots; /* hash in the high half, number + 1 in the low half; 0 is free */
     size_t mask;
 };

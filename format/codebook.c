@@ -54,6 +54,7 @@ uint32_t codebook_code(struct codebook *book, struct str s)
         return (uint32_t)*slot - 1;
     must(book->strings.rows < UINT32_MAX - 1);
     column_push_str(&book->strings, s);
+    book->longest = MAX(book->longest, s.len);
     *slot = (uint64_t)hash << 32 | book->strings.rows;
     uint32_t code = (uint32_t)book->strings.rows - 1;
     if (book->strings.rows * 2 > book->mask)

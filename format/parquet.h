@@ -49,7 +49,9 @@ struct parquet_options {
     const struct parquet_bloom *blooms;
     size_t blooms_count;
     bool text_is_bytes; /* String goes without its annotation, whatever it holds */
+    bool hashes_rows;   /* each row group's row-hash sum is made */
 };
+struct parquet_file;
 struct parquet_writer;
 
 /* Whether the times of the rows from row_first on fit the timestamps that the profile makes of them: a writer that
@@ -69,6 +71,18 @@ void parquet_writer_free(struct parquet_writer *w);
  * allow. The block has the schema's columns. Errors: the callback's, NOT_IMPLEMENTED for a type that cannot be stored,
  * ARGUMENT_OUT_OF_BOUND for a time outside its Parquet type; after one the writer can only be freed. */
 must_use bool parquet_writer_add(struct parquet_writer *w, const struct block *block, struct err *err);
+/* Whether a row group of another file may be copied: the file was written for the same schema and profile, and what is
+ * asked of a chunk (codec, Bloom filter) is what it has. */
+bool parquet_writer_takes_group(const struct parquet_writer *w, const struct parquet_file *file, size_t group);
+/* Copies the row group as it is, behind those that are written. The checksum of each page is
+ * looked at; that the rest of the bytes are sound (parquet_verify_bytes), and that hash_sum is that of its rows, is for
+ * the caller to know. Errors: those of reading and of parquet_writer_add. */
+must_use bool parquet_writer_copy_group(struct parquet_writer *w, struct parquet_file *file, size_t group,
+                                        struct hash128 hash_sum, struct err *err);
+/* Rows and row groups written so far, and the row-hash sum of one (options.hashes_rows). */
+uint64_t parquet_writer_rows(const struct parquet_writer *w);
+size_t parquet_writer_groups(const struct parquet_writer *w);
+struct hash128 parquet_writer_hash_sum(const struct parquet_writer *w, size_t group);
 /* Bytes of the file so far, those not yet given to the callback included. */
 uint64_t parquet_writer_bytes(const struct parquet_writer *w);
 /* Last row group, indexes, footer with the given key-value metadata, and sluice.schema, sluice.format, sluice.check,
@@ -92,7 +106,6 @@ struct parquet_row_group {
     uint64_t bytes;         /* compressed */
     uint64_t decoded_bytes; /* about what its columns take in memory; with a guess where the file does not tell */
 };
-struct parquet_file;
 
 /* Reads and checks the footer, its checksum included. The file must have been written by sluice: types come from its
  * sluice.schema. Errors: the callback's; CORRUPTED_DATA with the place; NOT_IMPLEMENTED for files of other writers and
@@ -171,6 +184,7 @@ must_use bool parquet_verify(struct parquet_file *file, struct err *err);
 
 /* Order-independent 128-bit sum of row hashes of a block's rows: equal multisets of rows have equal sums. */
 struct hash128 block_row_hash_sum(const struct block *block);
+struct hash128 block_row_hash_sum_of(const struct block *block, size_t from, size_t rows);
 struct hash128 block_row_hash(const struct block *block, size_t row); /* what one row adds to it */
 /* Of the values of rows [from, from + rows) of these columns, column by column: equal for equal values in equal order,
  * however they were written. */

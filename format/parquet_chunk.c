@@ -155,6 +155,33 @@ static void find_lists(const struct pq_leaf *leaf, const struct column *top, str
     l->columns[l->count] = top;
 }
 
+static void shred_rows(struct lists *l, size_t from, size_t rows, uint32_t *row_entry)
+{
+    for (size_t i = 0; i < rows; i++) {
+        row_entry[i] = (uint32_t)l->n;
+        shred(l, 0, 0, from + i, from + i + 1, 0, 0);
+    }
+}
+
+/* The same for all rows where there is one list and nothing can be NULL, which is every entry's level known at once. */
+static void shred_plain_list(struct lists *l, size_t from, size_t rows, uint32_t *row_entry)
+{
+    const struct column *c = l->columns[0];
+    uint8_t *def = l->def, *rep = l->rep;
+    uint64_t start = column_start(c, from);
+    size_t n = 0;
+    for (size_t i = 0; i < rows; i++) {
+        uint64_t end = c->offsets[from + i];
+        size_t next = n + MAX((size_t)(end - start), (size_t)1);
+        row_entry[i] = (uint32_t)n;
+        rep[n] = 0;
+        for (def[n++] = end > start; n < next; n++)
+            def[n] = rep[n] = 1;
+        start = end;
+    }
+    l->n = n;
+}
+
 /* Levels and row starts of a nested leaf; narrows [*from, *to) to the leaf column's rows. */
 static bool nested_levels(struct work *w, const struct column *top, size_t *from, size_t *to)
 {
@@ -175,10 +202,10 @@ static bool nested_levels(struct work *w, const struct column *top, size_t *from
     l.def = pq_room(&w->e->def, bound);
     l.rep = pq_room(&w->e->rep, bound);
     uint32_t *row_entry = pq_room(&w->e->row_entry, (rows + 1) * sizeof *row_entry);
-    for (size_t i = 0; i < rows; i++) {
-        row_entry[i] = (uint32_t)l.n;
-        shred(&l, 0, 0, *from + i, *from + i + 1, 0, 0);
-    }
+    if (l.count == 1 && w->leaf->max_def == 1 && w->leaf->max_rep == 1)
+        shred_plain_list(&l, *from, rows, row_entry);
+    else
+        shred_rows(&l, *from, rows, row_entry);
     row_entry[rows] = (uint32_t)l.n;
     w->entries = l.n;
     w->def = l.def;

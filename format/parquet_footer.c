@@ -98,13 +98,18 @@ static void write_offset_index(const struct pq_leaf *leaf, const struct pq_writt
     thrift_end(&w);
 }
 
+static bool is_copied(const struct pq_written_chunk *c)
+{
+    return c->copied.meta.len > 0;
+}
+
 /* A ColumnIndex needs an OffsetIndex, and readers need that of all other columns of the row group. */
 static bool group_has_index(const struct pq_written_file *file, const struct pq_written_group *group)
 {
     if (file->rows >= INDEX_ROWS_MIN)
         return true;
     for (size_t i = 0; i < file->tree->leaves_count; i++)
-        if (group->chunks[i].chunk.pages_count > 1)
+        if (group->chunks[i].chunk.pages_count > 1 || is_copied(&group->chunks[i]))
             return true;
     return false;
 }
@@ -127,9 +132,10 @@ void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbu
         for (size_t i = 0; group_has_index(file, &file->groups[g]) && i < file->tree->leaves_count; i++) {
             struct pq_written_chunk *c = &file->groups[g].chunks[i];
             size_t at = out->len;
-            if (!has_bounds(&c->chunk))
-                continue;
-            write_column_index(&file->tree->leaves[i], &c->chunk, out);
+            if (is_copied(c))
+                strbuf_add(out, c->copied.column_index);
+            else if (has_bounds(&c->chunk))
+                write_column_index(&file->tree->leaves[i], &c->chunk, out);
             c->column_index_offset = start + at;
             c->column_index_bytes = (uint32_t)(out->len - at);
         }
@@ -138,7 +144,10 @@ void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbu
         for (size_t i = 0; group_has_index(file, &file->groups[g]) && i < file->tree->leaves_count; i++) {
             struct pq_written_chunk *c = &file->groups[g].chunks[i];
             size_t at = out->len;
-            write_offset_index(&file->tree->leaves[i], c, out);
+            if (is_copied(c))
+                pq_copied_offset_index_write(&c->copied, out);
+            else
+                write_offset_index(&file->tree->leaves[i], c, out);
             c->offset_index_offset = start + at;
             c->offset_index_bytes = (uint32_t)(out->len - at);
         }
@@ -268,12 +277,9 @@ static void write_size_statistics(struct thrift_writer *w, const struct pq_leaf 
     thrift_end(w);
 }
 
-static void write_chunk(struct thrift_writer *w, const struct pq_leaf *leaf, const struct pq_written_chunk *c)
+static void write_column_meta(struct thrift_writer *w, const struct pq_leaf *leaf, const struct pq_written_chunk *c)
 {
     const struct pq_chunk *chunk = &c->chunk;
-    thrift_item_struct(w);
-    thrift_i64(w, 2, 0);
-    thrift_struct(w, 3);
     thrift_i32(w, 1, (int32_t)leaf->physical);
     write_encodings(w, leaf, chunk);
     thrift_list(w, 3, THRIFT_BINARY, leaf->names_count);
@@ -293,6 +299,17 @@ static void write_chunk(struct thrift_writer *w, const struct pq_leaf *leaf, con
         thrift_i32(w, 15, (int32_t)chunk->bloom.len);
     }
     write_size_statistics(w, leaf, chunk);
+}
+
+static void write_chunk(struct thrift_writer *w, const struct pq_leaf *leaf, const struct pq_written_chunk *c)
+{
+    thrift_item_struct(w);
+    thrift_i64(w, 2, 0);
+    thrift_struct(w, 3);
+    if (is_copied(c))
+        pq_copied_meta_write(&c->copied, c->bloom_offset, w);
+    else
+        write_column_meta(w, leaf, c);
     thrift_end(w);
     if (c->offset_index_bytes > 0) {
         thrift_i64(w, 4, (int64_t)c->offset_index_offset);

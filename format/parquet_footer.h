@@ -3,15 +3,18 @@
 #ifndef SLUICE_FORMAT_PARQUET_FOOTER_H
 #define SLUICE_FORMAT_PARQUET_FOOTER_H
 #include "format/parquet_chunk.h"
+#include "format/parquet_copy.h"
 
 struct pq_written_chunk {
-    struct pq_chunk chunk;
+    struct pq_chunk chunk; /* of a copied one only its bytes and its Bloom filter */
+    struct pq_copied copied;
     uint64_t offset; /* in the file */
     uint64_t bloom_offset, column_index_offset, offset_index_offset;
     uint32_t column_index_bytes, offset_index_bytes; /* 0: none */
 };
 struct pq_written_group {
     uint64_t rows, offset;
+    struct hash128 hash_sum;         /* of its rows, where the options ask for it */
     struct pq_written_chunk *chunks; /* one a leaf */
 };
 struct pq_written_file {

@@ -2,6 +2,7 @@
 #include "format/parquet_index.h"
 
 #include "format/parquet_bloom.h"
+#include "format/parquet_decode.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +17,17 @@ uint64_t pq_chunk_start(const struct pq_meta_chunk *chunk)
     return (uint64_t)(chunk->dictionary_offset >= 0 ? chunk->dictionary_offset : chunk->data_offset);
 }
 
-/* Whether there can be an index: files of others are read whole, so theirs are not looked at. */
-static bool is_place(const struct parquet_file *file, int64_t offset, int32_t length)
+bool pq_index_is_place(const struct parquet_file *file, int64_t offset, int32_t length)
 {
     return file->checked && offset >= 4 && length >= 1 && length <= INDEX_BYTES_MAX &&
            (uint64_t)offset <= file->footer_offset && (uint64_t)length <= file->footer_offset - (uint64_t)offset;
+}
+
+bool pq_chunk_is_coded(const struct parquet_file *file, const struct pq_meta_chunk *chunk)
+{
+    const uint32_t coded = 1U << PQ_RLE_DICTIONARY | 1U << PQ_PLAIN_DICTIONARY;
+    return file->checked && chunk->data_encodings != 0 && (chunk->data_encodings & ~coded) == 0 &&
+           pq_codec_known(chunk->codec);
 }
 
 /* *bytes is empty where there is none. */
@@ -28,7 +35,7 @@ static bool read_index(struct parquet_file *file, int64_t offset, int32_t length
                        struct str *bytes, struct err *err)
 {
     *bytes = STR_EMPTY;
-    if (!is_place(file, offset, length))
+    if (!pq_index_is_place(file, offset, length))
         return true;
     char *room = arena_alloc(arena, (size_t)length);
     if (!pq_file_read(file, (uint64_t)offset, room, (size_t)length, err))
@@ -199,7 +206,7 @@ bool pq_bloom_lacks(struct parquet_file *file, const struct pq_meta_chunk *chunk
     char head[PQ_BLOOM_HEADER_BYTES_MAX], block[PQ_BLOOM_BLOCK_BYTES];
     size_t bitset = 0;
     *lacks = false;
-    if (!is_place(file, chunk->bloom_offset, chunk->bloom_bytes))
+    if (!pq_index_is_place(file, chunk->bloom_offset, chunk->bloom_bytes))
         return true;
     size_t head_bytes = MIN(sizeof head, (size_t)chunk->bloom_bytes);
     *bytes += head_bytes;

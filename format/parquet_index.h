@@ -16,6 +16,10 @@ struct pq_places {
     size_t count;           /* 0: not known */
 };
 
+/* Whether an index can lie there: those of files of others are not looked at. */
+bool pq_index_is_place(const struct parquet_file *file, int64_t offset, int32_t length);
+/* Whether all data pages of a chunk are dictionary-coded. */
+bool pq_chunk_is_coded(const struct parquet_file *file, const struct pq_meta_chunk *chunk);
 /* First byte of a chunk's pages, the dictionary page included. */
 uint64_t pq_chunk_start(const struct pq_meta_chunk *chunk);
 

@@ -299,6 +299,7 @@ static void parse_chunk(struct parser *p, struct pq_meta_chunk *c)
 {
     struct thrift_field f;
     struct thrift_reader *r = &p->r;
+    const uint8_t *from;
     *c = (struct pq_meta_chunk){
         .physical = -1,
         .codec = -1,
@@ -316,8 +317,10 @@ static void parse_chunk(struct parser *p, struct pq_meta_chunk *c)
             thrift_skip(r, f);
             break;
         case 3:
+            from = r->at;
             if (thrift_get_struct(r, f))
                 parse_column_meta(p, c);
+            c->text = str_make(from, (size_t)(r->at - from));
             break;
         case 4:
             c->offset_index_offset = hint_i64(r, f);

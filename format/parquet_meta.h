@@ -21,6 +21,7 @@ struct pq_meta_chunk {
     uint32_t encodings;      /* bit e: encoding e is used by some page */
     uint32_t data_encodings; /* by some data page, as encoding_stats has it; 0: not told */
     bool present, elsewhere; /* elsewhere: in another file */
+    struct str text;         /* its ColumnMetaData, in the footer */
 };
 struct pq_meta_group {
     struct pq_meta_chunk *chunks;

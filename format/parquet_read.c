@@ -982,13 +982,6 @@ bool parquet_chunk_pages(struct parquet_chunk *chunk, struct parquet_pages *page
     return true;
 }
 
-static bool is_all_dictionary(const struct parquet_file *file, const struct pq_meta_chunk *meta)
-{
-    const uint32_t coded = 1U << PQ_RLE_DICTIONARY | 1U << PQ_PLAIN_DICTIONARY;
-    return file->checked && meta->data_encodings != 0 && (meta->data_encodings & ~coded) == 0 &&
-           pq_codec_known(meta->codec);
-}
-
 bool parquet_strings_are_coded(const struct parquet_file *file, size_t row_group, size_t column, uint64_t *bytes)
 {
     *bytes = 0;
@@ -996,7 +989,7 @@ bool parquet_strings_are_coded(const struct parquet_file *file, size_t row_group
         const struct pq_meta_chunk *meta = &file->meta.groups[row_group].chunks[i];
         if (file->tree.leaves[i].type->kind != TYPE_STRING || meta->entries == 0)
             continue;
-        if (!is_all_dictionary(file, meta))
+        if (!pq_chunk_is_coded(file, meta))
             return false;
         *bytes += (uint64_t)meta->uncompressed_bytes;
     }
@@ -1043,7 +1036,7 @@ bool parquet_chunk_lacks(struct parquet_chunk *chunk, size_t leaf, const struct 
     const size_t *leaves = &chunk->file->tree.column_leaf[chunk->column];
     must(leaf < leaves[1] - leaves[0]);
     struct work w = begin_work(chunk, leaves[0] + leaf, err);
-    bool lacks = false, ok = true, coded = is_all_dictionary(w.file, w.meta);
+    bool lacks = false, ok = true, coded = pq_chunk_is_coded(w.file, w.meta);
     bool is_float = w.leaf->physical == PQ_FLOAT || w.leaf->physical == PQ_DOUBLE;
     w.to = &w.kept->dictionary;
     if (w.meta->entries > 0 && cells->rows > 0 && !is_float)

@@ -141,15 +141,32 @@ static struct pq_chunk_options chunk_options(const struct parquet_writer *w, con
                                       .bloom_rate = bloom_rate(w, leaf) };
 }
 
-static bool write_group(struct parquet_writer *w, const struct block *block, size_t from, size_t count, struct err *err)
+/* The next, which counts once group_done says so. */
+static struct pq_written_group *group_begin(struct parquet_writer *w, size_t rows)
 {
     if (w->groups_count == w->groups_cap) {
         w->groups_cap = MAX(w->groups_cap * 2, (size_t)4);
         w->groups = mem_realloc(w->groups, w->groups_cap * sizeof *w->groups);
     }
     struct pq_written_group *group = &w->groups[w->groups_count];
-    *group = (struct pq_written_group){ .rows = count, .offset = parquet_writer_bytes(w) };
+    *group = (struct pq_written_group){ .rows = rows, .offset = parquet_writer_bytes(w) };
     group->chunks = ARENA_ARRAY(w->arena, struct pq_written_chunk, w->tree.leaves_count);
+    return group;
+}
+
+static bool group_done(struct parquet_writer *w, bool ok, struct err *err)
+{
+    if (!ok)
+        return fail(w, err);
+    w->rows += w->groups[w->groups_count++].rows;
+    return true;
+}
+
+static bool write_group(struct parquet_writer *w, const struct block *block, size_t from, size_t count, struct err *err)
+{
+    struct pq_written_group *group = group_begin(w, count);
+    if (w->options.hashes_rows)
+        group->hash_sum = block_row_hash_sum_of(block, from, count);
     struct pq_encoder *encoder = pq_encoder_lend();
     bool ok = true;
     for (size_t i = 0; ok && i < w->tree.leaves_count; i++) {
@@ -164,9 +181,7 @@ static bool write_group(struct parquet_writer *w, const struct block *block, siz
         ok = ok && (w->out.len < WRITE_BYTES || give_away(w, err));
     }
     pq_encoder_return(encoder);
-    w->groups_count += ok;
-    w->rows += ok ? count : 0;
-    return ok || fail(w, err);
+    return group_done(w, ok, err);
 }
 
 /* As few row groups as the limits of rows and bytes allow, all of about the same size. */
@@ -199,6 +214,54 @@ bool parquet_writer_add(struct parquet_writer *w, const struct block *block, str
             return false;
     }
     return true;
+}
+
+uint64_t parquet_writer_rows(const struct parquet_writer *w)
+{
+    return w->rows;
+}
+
+size_t parquet_writer_groups(const struct parquet_writer *w)
+{
+    return w->groups_count;
+}
+
+struct hash128 parquet_writer_hash_sum(const struct parquet_writer *w, size_t group)
+{
+    must(w->options.hashes_rows && group < w->groups_count);
+    return w->groups[group].hash_sum;
+}
+
+/* ---- row groups of other files ---- */
+
+bool parquet_writer_takes_group(const struct parquet_writer *w, const struct parquet_file *file, size_t group)
+{
+    bool takes = !file->foreign && str_eq(parquet_metadata(file, STR("sluice.schema")), strbuf_view(&w->schema_text));
+    for (size_t i = 0; takes && i < w->tree.leaves_count; i++)
+        takes = pq_chunk_can_be_copied(file, &file->meta.groups[group].chunks[i], w->options.codec,
+                                       bloom_rate(w, &w->tree.leaves[i]) > 0);
+    return takes;
+}
+
+bool parquet_writer_copy_group(struct parquet_writer *w, struct parquet_file *file, size_t group,
+                               struct hash128 hash_sum, struct err *err)
+{
+    if (!usable(w, err))
+        return false;
+    const struct pq_meta_group *from = &file->meta.groups[group];
+    struct pq_written_group *to = group_begin(w, (size_t)from->rows);
+    bool ok = true;
+    to->hash_sum = hash_sum;
+    for (size_t i = 0; ok && i < w->tree.leaves_count; i++) {
+        struct pq_written_chunk *c = &to->chunks[i];
+        size_t element = w->tree.leaves[i].element;
+        c->offset = parquet_writer_bytes(w);
+        ok = (pq_chunk_copy(file, &from->chunks[i], c->offset, w->arena, &w->out, &c->chunk, &c->copied, err) ||
+              err_wrap(err, "Parquet row group %zu, leaf %zu", group, i)) &&
+             (w->out.len < WRITE_BYTES || give_away(w, err));
+        w->bad_utf8[i] = w->bad_utf8[i] || file->meta.elements[element].logical != w->tree.elements[element].logical;
+    }
+    return group_done(w, ok, err);
 }
 
 static void print_check(char *at, uint64_t hash)

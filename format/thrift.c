@@ -416,3 +416,11 @@ void thrift_skip(struct thrift_reader *r, struct thrift_field field)
     if (r->why == NULL)
         skip_value(r, (unsigned)field.type, false, r->depth);
 }
+
+void thrift_copy(struct thrift_reader *r, struct thrift_field field, struct thrift_writer *w)
+{
+    const uint8_t *value = r->at;
+    thrift_skip(r, field);
+    put_field(w, field.id, field.type);
+    strbuf_add_bytes(w->out, value, (size_t)(r->at - value));
+}

@@ -91,4 +91,6 @@ int64_t thrift_item_get_i64(struct thrift_reader *r);
 bool thrift_item_get_bool(struct thrift_reader *r);
 struct str thrift_item_get_binary(struct thrift_reader *r);
 void thrift_skip(struct thrift_reader *r, struct thrift_field field);
+/* Writes the field with its value as it stands there, and is behind it. */
+void thrift_copy(struct thrift_reader *r, struct thrift_field field, struct thrift_writer *w);
 #endif

@@ -481,6 +481,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
                                      .dir = runtime->data_dir,
                                      .merge_memory = gateway->memory_max / 4,
                                      .merge_threads = runtime->config->merge_threads,
+                                     .merge_bytes_per_s = runtime->config->storage_merge_rate,
                                      .bytes_max = runtime->config->storage_max_bytes,
                                      .scrub_interval_ns = runtime->config->scrub_interval,
                                      .scrub_bytes_per_s = runtime->config->scrub_rate };
@@ -545,13 +546,16 @@ static bool open_letters(struct runtime *runtime, struct err *err)
     return true;
 }
 
+enum { SHAPE_BYTES = 3072 }; /* measured: what a million shapes took, each with one insert */
+
 static void start_workers(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
     const struct config *config = runtime->config;
     struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 8 * 3,
                                      .pressure_bytes = gateway->memory_max / 4,
-                                     .shapes_max = config->buffers_max };
+                                     .shapes_max = config->buffers_max,
+                                     .shape_bytes = SHAPE_BYTES };
     metric_set(METRIC_BUFFERS_LIMIT, (double)config->buffers_max);
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,
@@ -661,6 +665,7 @@ static void take_config(struct runtime *runtime, struct config *config, struct s
     log_set_level((enum log_level)config->log_level);
     flusher_set_retry(runtime->flusher, (unsigned)config->flush_attempts, config->flush_retry_min,
                       MAX(config->flush_retry_max, config->flush_retry_min));
+    store_set_merge_rate(gateway->store, config->storage_merge_rate);
     gateway_set_rules(gateway, rules_new(config));
     atomic_fetch_add(&gateway->generation, 1); /* plans hold what the old one said */
     mutex_unlock(&runtime->reload_lock);

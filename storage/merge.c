@@ -7,6 +7,10 @@
  * Strings that all sources hold as numbers of dictionaries stay numbers, of one codebook of the merge: each distinct
  * one is hashed once for each row group that is read, and the writer makes its dictionaries by the numbers.
  *
+ * A large row group that no other source's rows come between passes as it is (merge_untouched.h): its pages are checked
+ * and copied, and its share of the row-hash sum is the one that its footer tells. Until its turn a row of its least
+ * bounds stands for it in the heap.
+ *
  * A source is read row group by row group, or in pieces of one where it is larger than the source's share of the
  * memory. Runs are copied column by column when enough rows have gathered or a source has to load its next rows. The
  * rows that come out are counted and hashed, and have to be those that the sources' footers tell of (where a column was
@@ -20,11 +24,13 @@
 #include "base/log.h"
 #include "format/defaults.h"
 #include "storage/delta_schema.h"
+#include "storage/merge_untouched.h"
 #include "storage/verify.h"
 
 enum { RUN_ROWS = 8192, RUNS_MAX = 8192 };
-enum { OUT_SHARE = 4 };  /* of the memory; the rest is for encoding what is written */
-enum { RUNS_SHARE = 4 }; /* of the output: rows that are copied at once */
+enum { OUT_SHARE = 4 };          /* of the memory; the rest is for encoding what is written */
+enum { RUNS_SHARE = 4 };         /* of the output: rows that are copied at once */
+enum { GROUP_BYTES = 64 << 20 }; /* of a row group, decoded, as the writer makes them */
 enum { GROUP_ROWS = 131072, LARGE_ROWS = 1000000, LARGE_GROUP_ROWS = 262144, SLOW_LEVEL_FROM = 2, SLOW_LEVEL = 3 };
 
 struct source {
@@ -37,6 +43,9 @@ struct source {
     struct block block;
     size_t row;
     uint64_t rows;
+    const bool *untouched; /* its row groups that may pass as they are; NULL: none */
+    bool stands_in;        /* block has only the bounds of the next row group, which is to pass so */
+    bool is_verified;      /* all its bytes are sound */
     bool is_whole;         /* it has all columns of the table, in their order */
     struct hash128 stored; /* else: the sum of the rows read, of the columns that it has, to check it by */
 };
@@ -66,6 +75,8 @@ struct merger {
     struct part_writer *writer;
     struct hash128 sum; /* of what the sources hold, defaults filled in */
     uint64_t rows;
+    bool *untouched;            /* of all row groups of the sources */
+    size_t bound_keys;          /* untouched_keys */
     struct hash128 expired_sum; /* of the rows that the TTL took */
     uint64_t expired;
 };
@@ -87,6 +98,19 @@ static bool check_cancel(const struct merge_job *job, struct err *err)
     if ((job->cancel_a != NULL && __atomic_load_n(job->cancel_a, __ATOMIC_RELAXED) != 0) ||
         (job->cancel_b != NULL && __atomic_load_n(job->cancel_b, __ATOMIC_RELAXED) != 0))
         return err_set(err, ERR_ABORTED, "Cancelled merging parts");
+    return true;
+}
+
+/* After that many bytes were read. Looks up now and then: the limit may change, and the merge be cancelled. */
+static bool keep_to_budget(const struct merge_job *job, uint64_t bytes, struct err *err)
+{
+    const uint64_t look_up_ns = 100 * NS_PER_MS;
+    uint64_t now_ns = clock_mono_ns(job->clock), until_ns = merge_budget_take(job->budget, bytes, now_ns);
+    for (; merge_budget_waits(job->budget, until_ns, now_ns); now_ns = clock_mono_ns(job->clock)) {
+        if (!check_cancel(job, err))
+            return false;
+        clock_wait_until(job->clock, MIN(until_ns, now_ns + look_up_ns));
+    }
     return true;
 }
 
@@ -149,6 +173,28 @@ static void choose_coded(struct merger *m)
         plain = plain || !m->sources[i].is_whole;
     for (size_t i = 0; i < m->schema->columns_count && !plain; i++)
         m->any_coded |= m->is_coded[i] = column_is_coded(m, i);
+}
+
+/* None where rows may go or be made anew, or where columns are filled. */
+static void choose_untouched(struct merger *m)
+{
+    const struct merge_job *job = m->job;
+    size_t groups = 0;
+    bool possible = job->def->rule.kind == COLLAPSE_NOTHING && job->ttl == NULL;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        possible = possible && m->sources[i].is_whole;
+        groups += parquet_row_groups(job->sources[i]->file);
+    }
+    m->bound_keys = possible ? untouched_keys(job->sources, job->sources_count, job->def) : 0;
+    if (m->bound_keys == 0)
+        return;
+    m->untouched = mem_zalloc(groups * sizeof *m->untouched);
+    untouched_find(job->sources, job->sources_count, job->def, m->bound_keys, m->untouched);
+    groups = 0;
+    for (size_t i = 0; i < job->sources_count; i++) {
+        m->sources[i].untouched = m->untouched + groups;
+        groups += parquet_row_groups(job->sources[i]->file);
+    }
 }
 
 /* Rows that were written before a column was added get its default, as of the time the part was made. */
@@ -228,10 +274,13 @@ static void close_chunks(const struct merger *m, struct source *source)
 static bool load_rows(struct merger *m, struct source *source, struct err *err)
 {
     struct block *block = &source->block;
-    if (!check_cancel(m->job, err) || !read_piece(m, source, piece_rows(m, source), err))
+    struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
+    size_t rows = piece_rows(m, source);
+    uint64_t bytes = group.bytes * rows / MAX(group.rows, UINT64_C(1));
+    if (!keep_to_budget(m->job, bytes, err) || !check_cancel(m->job, err) || !read_piece(m, source, rows, err))
         return false;
     source->group_rows += block->rows;
-    if (source->group_rows == parquet_row_group(source->part->file, source->group).rows) {
+    if (source->group_rows == group.rows) {
         close_chunks(m, source);
         source->group++;
         source->group_rows = 0;
@@ -260,11 +309,49 @@ static bool check_source(struct merger *m, const struct source *source, struct e
     return err_set(err, ERR_CORRUPTED_DATA, "part %s: its rows are not those its footer tells of", part->path);
 }
 
+static int compression_level(const struct part_name *name)
+{
+    return name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0;
+}
+
+/* A small one is joined with others, and one that was compressed in haste is compressed anew where the output's are. */
+static bool passes(const struct merger *m, const struct source *source)
+{
+    struct hash128 sum;
+    if (source->untouched == NULL || source->group_rows > 0 || !source->untouched[source->group])
+        return false;
+    struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
+    return (group.rows * 2 >= m->group_rows || group.decoded_bytes * 2 >= GROUP_BYTES) &&
+           compression_level(&source->part->name) >= compression_level(m->job->name) &&
+           part_group_hash_sum(source->part, source->group, &sum) &&
+           part_writer_takes_group(m->writer, source->part, source->group);
+}
+
+static void stand_in(struct merger *m, struct source *source)
+{
+    const struct table_def *def = m->job->def;
+    for (size_t i = 0; i < source->block.columns_count; i++)
+        column_clear(&source->block.columns[i]);
+    for (size_t i = 0; i < m->bound_keys; i++) {
+        size_t column = def->order_stored[i];
+        struct parquet_stats stats = parquet_stats(source->part->file, source->group, column);
+        part_push_bound(&source->block.columns[column], stats.min, stats.min_str);
+    }
+    source->block.rows = 1;
+    source->row = 0;
+    source->stands_in = true;
+}
+
 /* The next rows; false in *more at the end. */
 static bool next_rows(struct merger *m, struct source *source, bool *more, struct err *err)
 {
     *more = false;
     while (source->group < parquet_row_groups(source->part->file)) {
+        if (passes(m, source)) {
+            stand_in(m, source);
+            *more = true;
+            return true;
+        }
         if (!load_rows(m, source, err))
             return false;
         if (source->block.rows > 0) {
@@ -281,8 +368,10 @@ static int compare_rows(const struct merger *m, const struct source *a, const st
 {
     const struct table_def *def = m->job->def;
     for (size_t i = 0; i < def->order_columns_count; i++) {
-        size_t column = def->order_stored[i];
-        int order = column_compare(&a->block.columns[column], a->row, &b->block.columns[column], b->row);
+        const struct column *x = &a->block.columns[def->order_stored[i]], *y = &b->block.columns[def->order_stored[i]];
+        if (x->book != NULL && column_code_at(x, a->row) == column_code_at(y, b->row) && x->nulls == NULL)
+            continue; /* as the leading columns mostly are */
+        int order = column_compare(x, a->row, y, b->row);
         if (order != 0)
             return order;
     }
@@ -431,14 +520,56 @@ static void take_run(struct merger *m, struct source *source)
     m->runs_rows += source->row - from;
 }
 
+/* Page checksums leave out what is between the pages, and the indexes. */
+static bool verify_once(struct source *source, struct err *err)
+{
+    if (!source->is_verified && !parquet_verify_bytes(source->part->file, err))
+        return err_wrap(err, "merge: part %s", source->part->path);
+    source->is_verified = true;
+    return true;
+}
+
+/* The row group that the source's row stands for, behind all rows so far. */
+static bool pass_group(struct merger *m, struct source *source, struct err *err)
+{
+    struct parquet_row_group group = parquet_row_group(source->part->file, source->group);
+    struct hash128 sum;
+    must(part_group_hash_sum(source->part, source->group, &sum));
+    if (!keep_to_budget(m->job, group.bytes, err) || !check_cancel(m->job, err) || !copy_runs(m, err) ||
+        !write_out(m, false, err) || !verify_once(source, err) ||
+        !part_writer_copy_group(m->writer, source->part, source->group, sum, err))
+        return false;
+    source->group++;
+    source->row = source->block.rows = 0;
+    source->rows += group.rows;
+    source->stands_in = false;
+    m->rows += group.rows;
+    struct merge_progress *progress = m->job->progress;
+    add_progress(&progress->rows_read, group.rows);
+    add_progress(&progress->rows_written, group.rows);
+    add_progress(&progress->rows_passed, group.rows);
+    add_progress(&progress->bytes_read, group.decoded_bytes);
+    add_progress(&progress->bytes_written, group.decoded_bytes);
+    return true;
+}
+
+/* Rows of the first source, up to its end or where another goes on. */
+static bool take_rows(struct merger *m, struct source *source, struct err *err)
+{
+    if (source->stands_in)
+        return pass_group(m, source, err);
+    take_run(m, source);
+    bool ended = source->row == source->block.rows;
+    return (!ended && room(m) > 0 && m->runs_count < RUNS_MAX) || copy_runs(m, err);
+}
+
 static bool merge_all(struct merger *m, struct err *err)
 {
     while (m->heap_count > 0) {
         struct source *source = m->heap[0];
-        take_run(m, source);
-        bool more = source->row < source->block.rows;
-        if ((!more || room(m) == 0 || m->runs_count == RUNS_MAX) && !copy_runs(m, err))
+        if (!take_rows(m, source, err))
             return false;
+        bool more = source->row < source->block.rows;
         if (!more && !next_rows(m, source, &more, err))
             return false;
         if (!more)
@@ -481,7 +612,7 @@ static bool open_writer(struct merger *m, struct err *err)
     struct parquet_options options = { .profile = def->settings.profile,
                                        .codec = def->settings.codec,
                                        .text_is_bytes = delta_text_is_binary(&def->settings),
-                                       .level = job->name->level >= SLOW_LEVEL_FROM ? SLOW_LEVEL : 0,
+                                       .level = compression_level(job->name),
                                        .sort_columns = def->order_stored,
                                        .sort_columns_count = def->order_columns_count,
                                        .blooms = def->blooms,
@@ -584,14 +715,16 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
     set_sizes(&m);
     codebook_init(&m.book);
     bool ok = map_sources(&m, err);
-    if (ok)
+    if (ok) {
         choose_coded(&m);
+        choose_untouched(&m);
+    }
     init_block(&m, &m.out);
     init_block(&m, &m.kept);
     init_block(&m, &m.live);
     if (job->def->rule.kind != COLLAPSE_NOTHING)
         m.collapse = collapse_new(&job->def->rule, &m.out);
-    ok = ok && open_sources(&m, err) && open_writer(&m, err) && merge_all(&m, err) && finish(&m, err);
+    ok = ok && open_writer(&m, err) && open_sources(&m, err) && merge_all(&m, err) && finish(&m, err);
     for (size_t i = 0; i < job->sources_count; i++) {
         struct source *source = &m.sources[i];
         if (source->chunks != NULL)
@@ -606,6 +739,7 @@ bool merge_run(const struct merge_job *job, struct part_writer **writer, uint64_
     collapse_free(m.collapse);
     codebook_fini(&m.book);
     free(m.is_coded);
+    free(m.untouched);
     free(m.sources);
     free(m.heap);
     free(m.runs);

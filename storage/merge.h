@@ -3,16 +3,19 @@
  * merge_pick is ClickHouse's Simple selector (size-tiered runs of neighbours, more willing the older they are and the
  * more parts there are) with two changes: a smaller fixed cost per part, since parts here begin at kilobytes, and a
  * base that follows the rate at which data comes, wide merges under load and tidy tables without. merge_run streams: it
- * holds a row group of each source, or a piece of one, and one block of output, all within its share of the memory. */
+ * holds a row group of each source, or a piece of one, and one block of output, all within its share of the memory, and
+ * copies row groups that need not change. */
 #ifndef SLUICE_STORAGE_MERGE_H
 #define SLUICE_STORAGE_MERGE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "storage/ddl.h"
+#include "storage/merge_budget.h"
 #include "storage/part.h"
 #include "storage/part_write.h"
 #include "storage/ttl.h"
@@ -50,12 +53,15 @@ bool merge_pick_any(const struct merge_candidate *candidates, size_t count, cons
  * written include those that the engine's rule or the TTL left out. */
 struct merge_progress {
     uint64_t rows_read, bytes_read, rows_written, bytes_written;
+    uint64_t rows_passed; /* in row groups that were copied as they are */
 };
 /* The name of what merging the sources makes, but for its random part. */
 struct part_name merge_name(struct part *const *sources, size_t count);
 
 struct merge_job {
     struct fs *fs;
+    struct clock *clock; /* for the waits that budget asks for */
+    struct merge_budget *budget;
     struct rng *rng;              /* for defaults that differ each time */
     const struct part_name *name; /* of the new part */
     const struct table_def *def;

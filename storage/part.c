@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text.h"
+
 /* ---- names ---- */
 
 /* Decimal without a sign or leading zeros, up to the separator, which is taken. */
@@ -244,6 +246,29 @@ int part_column(const struct part *part, const struct schema_column *column)
         if (own->columns[i].field_id == column->field_id)
             return (int)i;
     return -1;
+}
+
+bool part_group_hash_sum(const struct part *part, size_t group, struct hash128 *sum)
+{
+    struct strbuf sums = { 0 };
+    if (part->row_groups == 1) {
+        *sum = part->row_hash_sum;
+        return true;
+    }
+    bool ok = text_from_base64(parquet_metadata(part->file, STR("sluice.groups")), &sums) &&
+              sums.len == part->row_groups * sizeof *sum;
+    if (ok)
+        memcpy(sum, sums.data + group * sizeof *sum, sizeof *sum);
+    strbuf_fini(&sums);
+    return ok;
+}
+
+void part_push_bound(struct column *column, const void *cell, struct str text)
+{
+    if (column->type->kind == TYPE_STRING)
+        column_push_str(column, text);
+    else
+        column_push_fixed(column, cell);
 }
 
 void part_engine_name(const char *partition_id, const struct part_name *name, struct strbuf *out)

@@ -110,6 +110,10 @@ void part_unref(struct part *part); /* closes with the last one; never removes t
 must_use bool part_pin(struct part *part, struct err *err);
 /* Frees the footer and the handle of a part that nobody will read again. */
 void part_forget_file(struct part *part);
+/* The row-hash sum of one row group; false where the part does not tell. */
+bool part_group_hash_sum(const struct part *part, size_t group, struct hash128 *sum);
+/* Appends a bound of parquet_stats to a column of its type. */
+void part_push_bound(struct column *column, const void *cell, struct str text);
 /* Which column of the part holds a table's column, or -1: by field id, since names may change. */
 int part_column(const struct part *part, const struct schema_column *column);
 /* A part's name as the engine would give it: partition, blocks, level. */

@@ -65,14 +65,6 @@ static bool check_order(struct checker *c)
 
 /* ---- bounds ---- */
 
-static void push_bound(struct column *column, const void *cell, struct str text)
-{
-    if (column->type->kind == TYPE_STRING)
-        column_push_str(column, text);
-    else
-        column_push_fixed(column, cell);
-}
-
 static bool is_nan(const struct column *column, size_t row)
 {
     double value = 0;
@@ -96,8 +88,8 @@ static bool check_bounds(struct checker *c, size_t group, size_t index)
     stats.known = stats.known && column->type->kind != TYPE_UUID; /* its bounds have another order than its type */
     column_init(&bounds, column->type);
     if (stats.known) {
-        push_bound(&bounds, stats.min, stats.min_str);
-        push_bound(&bounds, stats.max, stats.max_str);
+        part_push_bound(&bounds, stats.min, stats.min_str);
+        part_push_bound(&bounds, stats.max, stats.max_str);
     }
     for (size_t row = 0; row < column->rows && ok; row++) {
         if (column_is_null(column, row)) {
@@ -174,7 +166,10 @@ static bool check_group(struct checker *c, size_t group)
     for (size_t i = 0; i < c->rows.columns_count; i++)
         if (!check_bounds(c, group, i))
             return false;
-    c->sum = hash128_add(c->sum, block_row_hash_sum(&c->rows));
+    struct hash128 sum = block_row_hash_sum(&c->rows), told;
+    if (part_group_hash_sum(c->part, group, &told) && !hash128_eq(sum, told))
+        return bad(c, "the rows of a row group are not those its footer tells of");
+    c->sum = hash128_add(c->sum, sum);
     c->rows_count += c->rows.rows;
     return true;
 }

@@ -6,6 +6,7 @@
 
 #include "base/crash_points.h"
 #include "base/log.h"
+#include "base/text.h"
 
 enum { WRITE_BYTES = 256 * 1024 };
 
@@ -16,8 +17,6 @@ struct part_writer {
     struct fs_file *file;
     struct parquet_writer *parquet;
     struct strbuf pending;
-    uint64_t rows;
-    struct hash128 hash_sum;
     bool temp_exists, renamed;
 };
 
@@ -55,7 +54,9 @@ bool part_writer_open(struct fs *fs, const char *dir, const struct part_name *na
         goto failed;
     CRASH_POINT("part.created");
     w->temp_exists = true;
-    w->parquet = parquet_writer_new(schema, options, take_bytes, w);
+    struct parquet_options hashing = *options;
+    hashing.hashes_rows = true;
+    w->parquet = parquet_writer_new(schema, &hashing, take_bytes, w);
     *writer = w;
     return true;
 failed:
@@ -65,18 +66,42 @@ failed:
 
 bool part_writer_add(struct part_writer *w, const struct block *block, struct err *err)
 {
-    w->rows += block->rows;
-    w->hash_sum = hash128_add(w->hash_sum, block_row_hash_sum(block));
     return parquet_writer_add(w->parquet, block, err);
+}
+
+bool part_writer_takes_group(const struct part_writer *w, const struct part *part, size_t group)
+{
+    return parquet_writer_takes_group(w->parquet, part->file, group);
+}
+
+bool part_writer_copy_group(struct part_writer *w, const struct part *part, size_t group, struct hash128 hash_sum,
+                            struct err *err)
+{
+    return parquet_writer_copy_group(w->parquet, part->file, group, hash_sum, err) || err_wrap(err, "%s", part->path);
+}
+
+/* sluice.groups: where there is one row group, the part's own sum is all there is to say. */
+static void print_groups(const struct part_writer *w, struct strbuf *out)
+{
+    struct strbuf sums = { 0 };
+    size_t count = parquet_writer_groups(w->parquet);
+    for (size_t i = 0; i < count && count > 1; i++) {
+        struct hash128 sum = parquet_writer_hash_sum(w->parquet, i);
+        strbuf_add_bytes(&sums, &sum, sizeof sum);
+    }
+    text_add_base64(out, strbuf_view(&sums));
+    strbuf_fini(&sums);
 }
 
 bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct err *err)
 {
-    meta->rows = w->rows;
-    meta->row_hash_sum = w->hash_sum;
+    meta->rows = part_writer_rows(w);
+    meta->row_hash_sum = part_writer_hash_sum(w);
     struct part_meta_text text;
+    struct strbuf groups = { 0 };
     part_meta_print(meta, &text);
-    struct parquet_kv kv[5];
+    print_groups(w, &groups);
+    struct parquet_kv kv[6];
     size_t count = 0;
     kv[count++] = (struct parquet_kv){ STR("sluice.part"), strbuf_view(&text.part) };
     if (text.flush.len > 0)
@@ -87,8 +112,11 @@ bool part_writer_finish(struct part_writer *w, struct part_meta *meta, struct er
         kv[count++] = (struct parquet_kv){ STR("sluice.contents"), strbuf_view(&text.contents) };
     if (text.spool.len > 0)
         kv[count++] = (struct parquet_kv){ STR("sluice.spool"), strbuf_view(&text.spool) };
+    if (groups.len > 0)
+        kv[count++] = (struct parquet_kv){ STR("sluice.groups"), strbuf_view(&groups) };
     bool ok = parquet_writer_finish(w->parquet, kv, count, err) && write_pending(w, err);
     part_meta_text_fini(&text);
+    strbuf_fini(&groups);
     if (ok) {
         CRASH_POINT("part.written");
         ok = fs_sync(w->fs, w->file, err);
@@ -121,12 +149,15 @@ const char *part_writer_path(const struct part_writer *w)
 
 uint64_t part_writer_rows(const struct part_writer *w)
 {
-    return w->rows;
+    return parquet_writer_rows(w->parquet);
 }
 
 struct hash128 part_writer_hash_sum(const struct part_writer *w)
 {
-    return w->hash_sum;
+    struct hash128 sum = { 0, 0 };
+    for (size_t i = 0; i < parquet_writer_groups(w->parquet); i++)
+        sum = hash128_add(sum, parquet_writer_hash_sum(w->parquet, i));
+    return sum;
 }
 
 void part_writer_free(struct part_writer *w)

@@ -17,8 +17,10 @@ struct part_writer;
 /* dir: the partition's directory, which exists. schema: the stored columns, in the blocks' order. */
 must_use bool part_writer_open(struct fs *fs, const char *dir, const struct part_name *name, struct schema *schema,
                                const struct parquet_options *options, struct part_writer **writer, struct err *err);
-/* last: none will follow; then the rows are encoded where they are. */
 must_use bool part_writer_add(struct part_writer *writer, const struct block *block, struct err *err);
+/* A row group of another part, as parquet_writer_copy_group. */
+must_use bool part_writer_copy_group(struct part_writer *writer, const struct part *part, size_t group,
+                                     struct hash128 hash_sum, struct err *err);
 /* Footer, sync, close. rows and row_hash_sum of meta are those of what was added, set here. After a failure the file
  * is lost: part_writer_abort and write anew under another name. */
 must_use bool part_writer_finish(struct part_writer *writer, struct part_meta *meta, struct err *err);
@@ -27,6 +29,8 @@ must_use bool part_writer_rename(struct part_writer *writer, struct err *err);
 /* Opens what was written, under its final name. */
 must_use bool part_writer_part(struct part_writer *writer, struct part **part, struct err *err);
 const char *part_writer_path(const struct part_writer *writer); /* the final one */
+/* Whether a row group of the other part may be copied: parquet_writer_takes_group. */
+bool part_writer_takes_group(const struct part_writer *writer, const struct part *part, size_t group);
 uint64_t part_writer_rows(const struct part_writer *writer);
 struct hash128 part_writer_hash_sum(const struct part_writer *writer);
 /* Removes the file unless it was renamed, and frees. A file that cannot be removed is left for recovery, and logged. */

@@ -60,6 +60,7 @@ sql_scalar_fn sql_run_compare, sql_run_arithmetic, sql_run_negate;
 void sql_imply(struct sql_resolver *r, struct sql_node **condition);
 
 /* sql_fn_text.c */
+sql_bind_fn sql_bind_texts;
 sql_scalar_fn sql_run_length, sql_run_text, sql_run_side, sql_run_concat, sql_run_substring, sql_run_position,
     sql_run_replace, sql_run_affix, sql_run_trim, sql_run_split, sql_run_hex, sql_run_base64, sql_run_like,
     sql_run_readable, sql_run_reinterpret, sql_run_hash, sql_run_repeat;

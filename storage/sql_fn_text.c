@@ -53,6 +53,18 @@ bool sql_run_side(struct sql_call *call, const struct sql_value *args, struct sq
     return true;
 }
 
+/* Values as they are printed in an answer: times of a column in the session's zone. */
+bool sql_bind_texts(struct sql_resolver *r, struct sql_node *node, struct err *err)
+{
+    (void)err;
+    node->call = sql_call_new(r, node);
+    node->call->function = sql_function_find(node->name);
+    node->call->run_fn = node->call->function->run;
+    for (size_t i = 0; i < node->call->types_count; i++)
+        node->call->types[i] = sql_type_written(r->run, node->call->types[i]);
+    return true;
+}
+
 bool sql_run_concat(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     for (size_t i = 0; i < call->types_count; i++) {

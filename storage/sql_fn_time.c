@@ -191,6 +191,17 @@ bool sql_run_interval(struct sql_call *call, const struct sql_value *args, struc
     return true;
 }
 
+/* Of a DateTime64 the engine's dateTrunc gives a DateTime64(0) or a Date32, as it may lie before 1970. */
+static bool finer_type(struct sql_resolver *r, struct sql_node *node, const struct type *type, int unit,
+                       struct err *err)
+{
+    struct str zone = sql_type_written(r->run, type)->timezone;
+    const char *text = unit > UNIT_DAY ? "Date32"
+                       : zone.len > 0  ? arena_printf(r->arena, "DateTime64(0, '" STR_FMT "')", STR_ARG(zone))
+                                       : "DateTime64(0)";
+    return sql_node_convert(r, &node->target, sql_type_make(r->arena, "%s", text), err);
+}
+
 bool sql_bind_date_trunc(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
     static const char *const starts[] = { NULL,
@@ -207,8 +218,18 @@ bool sql_bind_date_trunc(struct sql_resolver *r, struct sql_node *node, struct e
     int unit;
     if (!unit_find(sql_node_constant(node->args[0])->value.s, &unit) || starts[unit] == NULL)
         return sql_bind_error(node, ERR_BAD_ARGUMENTS, "a unit such as 'day' is needed", err);
+    const struct type *type = sql_type_plain(node->args[1]->type, r->arena);
+    bool foreign = type->kind == TYPE_DATETIME64 && sql_type_written(r->run, type)->timezone.len == 0 &&
+                   !is_utc(r, sql_type_written(r->run, type));
+    if (foreign && unit >= UNIT_HOUR && unit <= UNIT_DAY)
+        return sql_bind_error(node, ERR_NOT_IMPLEMENTED,
+                              "the start of a DateTime64 in a session's time zone is not supported here", err);
     node->target = sql_node_call(r, starts[unit], &node->args[1], 1, node->offset);
     if (!sql_resolve_node(r, node->target, err))
+        return false;
+    if (type->kind == TYPE_DATETIME && unit <= UNIT_DAY && node->target->call != NULL)
+        node->target->call->type = type; /* in the column's own zone */
+    if (type->kind == TYPE_DATETIME64 && !finer_type(r, node, type, unit, err))
         return false;
     node->emit = SQL_EMIT_NODE;
     node->type = node->target->type;

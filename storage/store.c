@@ -175,6 +175,7 @@ static struct store *store_new(const struct store_options *options)
     store->env.damaged_dir = strbuf_take(&path);
     store->merge_threads = options->merge_threads;
     store->bytes_max = options->bytes_max;
+    merge_budget_set(&store->env.merge_budget, options->merge_bytes_per_s);
     store->scrub_interval_ns = options->scrub_interval_ns;
     store->scrub_bytes_per_s = options->scrub_bytes_per_s;
     store->env.part_log = part_log_new(PART_LOG_ROWS);
@@ -450,6 +451,11 @@ uint64_t store_publish_step(struct store *store, uint64_t now_ns, bool force)
     }
     free(tables);
     return again_ns;
+}
+
+void store_set_merge_rate(struct store *store, uint64_t bytes_per_s)
+{
+    merge_budget_set(&store->env.merge_budget, bytes_per_s);
 }
 
 void store_cancel_merges(struct store *store)

@@ -24,6 +24,7 @@ struct store_options {
     const char *dir;                               /* DATA; made if missing */
     uint64_t merge_threads;                        /* merges at once; 0 = none */
     uint64_t merge_memory;                         /* what all of them may take, about; 0: MERGE_MEMORY_MAX */
+    uint64_t merge_bytes_per_s;                    /* what all of them may read; 0 = no limit */
     uint64_t bytes_max;                            /* of all active parts; beyond it the oldest go; 0 = no cap */
     uint64_t scrub_interval_ns, scrub_bytes_per_s; /* how often each part is read whole, and how fast; 0: never */
 };
@@ -94,6 +95,8 @@ must_use bool store_backup_make_dir(struct store_backup *backup, const char *nam
                                     struct err *err);
 must_use bool store_backup_list_dir(struct store_backup *backup, const char *name, struct err *err);
 
+/* As options.merge_bytes_per_s; running merges follow. */
+void store_set_merge_rate(struct store *store, uint64_t bytes_per_s);
 /* Makes running merges stop at the next row group, and no new ones start. */
 void store_cancel_merges(struct store *store);
 /* Called (from any thread, under no lock) when a commit made a merge likely. */

@@ -322,6 +322,8 @@ static bool merge_chosen(struct table *t, struct choice *choice, struct err *err
     struct part *part = NULL;
     uint64_t rows = 0, expired = 0;
     struct merge_job job = { .fs = t->env->fs,
+                             .clock = t->env->clock,
+                             .budget = &t->env->merge_budget,
                              .rng = t->env->rng,
                              .name = &choice->name,
                              .def = choice->def,

@@ -190,6 +190,8 @@ static bool write_anew(struct table *t, struct part *source, const struct part_n
     struct merge_progress progress = { 0 };
     int64_t memory = table_take_merge_memory(t->env);
     struct merge_job job = { .fs = t->env->fs,
+                             .clock = t->env->clock,
+                             .budget = &t->env->merge_budget,
                              .rng = t->env->rng,
                              .def = table_def(t),
                              .dir = dir->path,

@@ -29,8 +29,9 @@ struct table_env {
     uint64_t spool_id, spool_floor; /* atomic: store_set_spool */
     uint64_t damaged;               /* atomic: files set aside */
     struct part_log *part_log;
-    struct table_wake wake;    /* called when a commit made a merge likely; set before the first insert */
-    int cancel;                /* atomic: merges stop */
+    struct table_wake wake; /* called when a commit made a merge likely; set before the first insert */
+    int cancel;             /* atomic: merges stop */
+    struct merge_budget merge_budget;
     int64_t merge_memory_left; /* atomic: of what all merges may take; below 0 where each has the least */
 };
 

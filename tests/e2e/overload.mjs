@@ -95,6 +95,27 @@ await test(d, {
   },
 })
 
+d = await Daemon.start({ args: ['--set', 'memory.max=128MiB'] })
+await test(d, {
+  'O-6: many slow bodies: as many as there is room for are read, the others are told so, and memory stays': async () => {
+    await d.sql(table)
+    const count = 200, most = 32 // a mebibyte is set apart for each, of the quarter that bodies have
+    const answers = []
+    const sockets = await Promise.all(Array.from({ length: count }, () => connect(d)))
+    for (const socket of sockets) {
+      socket.once('data', (data) => answers.push(/^HTTP\/1.1 (\d+)[^]*X-ClickHouse-Exception-Code: (\d+)/.exec(data)?.slice(1)))
+      socket.write(head(20000000) + 'x'.repeat(1000))
+    }
+    await until(() => answers.length >= count - most, 'the refusals', 60)
+    for (const answer of answers) equal(answer, ['503', '241'], 'a refusal')
+    check(answers.length < count, 'some are read')
+    await admin(d)
+    if (!sanitized) check(resident(d) <= (128 + 64) << 20, `resident at most ${resident(d) >> 20} MiB`)
+    sockets.forEach((socket) => socket.destroy())
+    await until(async () => (await d.metric('sluice_memory_bytes')) === 0, 'the memory', 30)
+  },
+})
+
 d = await Daemon.start({ args: ['--set', 'buffers.max=100', '--set', 'memory.max=128MiB'] })
 await test(d, {
   'O-8, O-11: shapes without end: few are alive, nothing is lost, and the page of metrics stays small': async () => {
@@ -143,9 +164,8 @@ if (faults) {
       equal(await d.rows('SELECT count() FROM t'), [[100]], 'rows')
     },
   })
-  const clock = path.join(fs.mkdtempSync('/tmp/sluice-clock-'), 'offset')
-  fs.writeFileSync(clock, '0')
-  d = await Daemon.start({ env: { LD_PRELOAD: faults, FAULT_CLOCK_FILE: clock } })
+  const dir = fs.mkdtempSync('/tmp/sluice-clock-'), clock = path.join(dir, 'data', 'offset') // where the daemon may read
+  d = await Daemon.start({ dir, env: { LD_PRELOAD: faults, FAULT_CLOCK_FILE: clock } })
   await test(d, {
     'F-15: a wall clock that jumps a day ahead and back: no token is forgotten, no flush is stuck': async () => {
       await d.sql(table)
@@ -164,5 +184,5 @@ if (faults) {
       equal((await d.insert('t', '{"id":0}', { insert_deduplication_token: 'first' })).headers['x-sluice-duplicate'], '1', 'after a restart')
     },
   })
-  fs.rmSync(path.dirname(clock), { recursive: true })
+  fs.rmSync(dir, { recursive: true })
 }

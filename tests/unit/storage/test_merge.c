@@ -5,7 +5,7 @@
 #include "storage/merge.h"
 #include "tests/support/cmocka_all.h"
 
-enum { KIB = 1024, MIB = 1024 * 1024 };
+enum { KIB = 1024, MIB = 1024 * 1024, GIB = 1024 * 1024 * 1024 };
 
 static const struct merge_limits usual = {
     .parts_max = 100, .bytes_max = 480 * MIB, .memory_max = 512 * MIB, .parts_throw = 3000
@@ -171,6 +171,24 @@ static void the_rate_of_data_decides_how_wide_merges_are(void **state)
     assert_in_range(fast.most, 9, 80);
 }
 
+/* Two merges share the bytes of a second; a change of the limit lets both go on. */
+static void a_budget_is_shared_and_can_be_changed(void **state)
+{
+    struct merge_budget budget = { 0 };
+    (void)state;
+    assert_int_equal(merge_budget_take(&budget, GIB, 5 * NS_PER_S), 5 * NS_PER_S);
+    merge_budget_set(&budget, 100 * MIB);
+    uint64_t first = merge_budget_take(&budget, 50 * MIB, 10 * NS_PER_S);
+    uint64_t second = merge_budget_take(&budget, 200 * MIB, 10 * NS_PER_S);
+    assert_int_equal(first, 10 * NS_PER_S + NS_PER_S / 2);
+    assert_int_equal(second, 12 * NS_PER_S + NS_PER_S / 2);
+    assert_true(merge_budget_waits(&budget, second, 12 * NS_PER_S));
+    assert_false(merge_budget_waits(&budget, second, second));
+    assert_int_equal(merge_budget_take(&budget, 100 * MIB, 20 * NS_PER_S), 21 * NS_PER_S); /* nothing is saved up */
+    merge_budget_set(&budget, MIB);
+    assert_false(merge_budget_waits(&budget, second, 12 * NS_PER_S));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +199,7 @@ int main(void)
         cmocka_unit_test(limits_hold),
         cmocka_unit_test(steady_flushes_leave_few_parts_and_little_rewriting),
         cmocka_unit_test(the_rate_of_data_decides_how_wide_merges_are),
+        cmocka_unit_test(a_budget_is_shared_and_can_be_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

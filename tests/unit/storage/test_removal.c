@@ -1,6 +1,7 @@
 /* test_removal.c: parts and rows that leave a table while it is in use: TTL and caps. */
 #include "sim/fs_sim.h"
 #include "storage/part_log.h"
+#include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
 #include "tests/unit/storage/sim_fixture.h"
 
@@ -127,6 +128,32 @@ static void a_condition_lets_the_others_stay_and_merges_end(void **state)
     ddl(f, "OPTIMIZE TABLE t FINAL");
     assert_rows(t, "1:6:error");
     assert_parts(t, "all:1-1-1");
+    table_unref(t);
+}
+
+/* Rows go from a merge that holds their strings as numbers, and a condition on such a string is answered. */
+static void rows_over_their_time_leave_a_merge_of_coded_strings(void **state)
+{
+    struct fixture *f = *state;
+    static const int never;
+    uint64_t bytes;
+    struct err err = { 0 };
+    ddl(f, "CREATE TABLE t (p Int32, k UInt64, s LowCardinality(String), ts DateTime MATERIALIZED toDateTime(k)) "
+           "ORDER BY (s, k) TTL ts + INTERVAL 1 DAY, ts WHERE s = 'debug'");
+    struct table *t = find_table(f, "t");
+    insert_times(t, (struct row[]){ { 1, START_S, "debug" }, { 2, START_S, "error" }, { 3, 5, "info" } }, 3, "");
+    insert_times(t, (struct row[]){ { 4, START_S + DAY_S, "debug" }, { 5, START_S, "" }, { 6, 6, "debug" } }, 3, "");
+    struct part_set *set = table_snapshot(t);
+    for (size_t i = 0; i < set->count; i++)
+        assert_true(parquet_strings_are_coded(set->parts[i]->file, 0, 2, &bytes) && bytes > 0);
+    part_set_unref(set);
+    clock_manual_advance(&f->clock, 60 * NS_PER_S);
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_rows(t, "2:1793873472:error 4:1793959872:debug 5:1793873472:");
+    set = table_snapshot(t);
+    assert_int_equal(set->count, 1);
+    assert_true(part_verify(set->parts[0], table_def(t), &never, &err));
+    part_set_unref(set);
     table_unref(t);
 }
 
@@ -559,6 +586,7 @@ int main(void)
         T(rows_that_are_over_go_with_the_next_merge),
         T(a_part_with_rows_that_are_over_is_merged_with_itself_after_a_while),
         T(a_condition_lets_the_others_stay_and_merges_end),
+        T(rows_over_their_time_leave_a_merge_of_coded_strings),
         T(whole_parts_only_where_the_table_says_so),
         T(alter_changes_what_is_over),
         T(the_oldest_parts_go_where_a_table_has_a_cap),

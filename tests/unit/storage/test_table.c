@@ -472,6 +472,29 @@ static void truncate_and_drop_partition_stay_done(void **state)
     table_unref(t);
 }
 
+/* Whoever merges, the bytes that are read take their time, and no more. */
+static void merges_keep_to_their_rate(void **state)
+{
+    struct fixture *f = *state;
+    ddl(f, plain);
+    struct table *t = find_table(f, "t");
+    uint64_t bytes = 0, began_ns = f->clock.mono;
+    insert(t, (struct row[]){ { 1, 1, "a" }, { 1, 3, "c" } }, 2, "");
+    insert(t, (struct row[]){ { 1, 2, "b" } }, 1, "");
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_int_equal(f->clock.mono, began_ns);
+    insert(t, (struct row[]){ { 1, 4, "d" } }, 1, "");
+    struct part_set *set = table_snapshot(t);
+    for (size_t i = 0; i < set->count; i++)
+        bytes += part_data_bytes(set->parts[i]);
+    part_set_unref(set);
+    store_set_merge_rate(f->store, 10);
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    assert_in_range(f->clock.mono - began_ns, bytes * NS_PER_S / 10 - NS_PER_MS, bytes * NS_PER_S / 10 + NS_PER_MS);
+    assert_rows(t, "1:1:a 1:2:b 1:3:c 1:4:d");
+    table_unref(t);
+}
+
 /* Strings that are dictionary-coded in all sources are merged as numbers, also of such that not all sources have. */
 static void coded_strings_are_merged(void **state)
 {
@@ -702,6 +725,7 @@ int main(void)
         T(a_reader_keeps_its_snapshot_while_parts_go),
         T(added_columns_have_defaults_in_old_parts_after_a_merge),
         T(truncate_and_drop_partition_stay_done),
+        T(merges_keep_to_their_rate),
         T(coded_strings_are_merged),
         T(merges_stay_below_numbers_in_flight),
         T(a_merge_that_does_not_give_back_its_sources_rows_is_no_part),
