@@ -35,7 +35,7 @@ struct slot {
     enum slot_state state;
     bool alone; /* the pace expected no company */
     uint64_t order, due_ns, wait_ns;
-    uint64_t cost; /* memory of its inserts */
+    uint64_t cost; /* memory of its inserts, and limits.shape_bytes */
     uint64_t first_ns, last_ns;
     int64_t first_wall_ns, last_wall_ns;
     ptrdiff_t heap_at;
@@ -428,6 +428,10 @@ static void open_slot(struct buffers *b, struct buffer *buffer, struct slot *slo
     list_push_back(&b->alive, &slot->alive_link);
     list_push_back(&buffer->user->open, &slot->user_link);
     buffer->user->open_count++;
+    slot->cost = b->limits.shape_bytes;
+    b->cost += slot->cost;
+    b->open_cost += slot->cost;
+    buffer->owner->cost += slot->cost;
     size_enter(b, slot);
     heap_push(b, slot);
 }

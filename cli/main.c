@@ -68,7 +68,8 @@ const struct verb cli_verbs[] = {
       "sluice doctor", verb_doctor },
     { "support-bundle", "", "What helps whoever helps: figures, settings, tables, the last events; no rows, no secrets",
       "sluice support-bundle > bundle.json", verb_support_bundle },
-    { "drain", "[--wait TIME]", "End the daemon as SIGTERM does: flush all, answer all; --wait: until it has ended",
+    { "drain", "[--wait TIME]",
+      "End the daemon as SIGTERM does: flush all, answer all; --wait: until nobody answers any more",
       "sluice drain --wait 60s", verb_drain },
     { "config show", "[--config FILE]",
       "Every setting of the daemon with its value and where that comes from, and the\n"

@@ -546,13 +546,16 @@ static bool open_letters(struct runtime *runtime, struct err *err)
     return true;
 }
 
+enum { SHAPE_BYTES = 3072 }; /* measured: what a million shapes took, each with one insert */
+
 static void start_workers(struct runtime *runtime)
 {
     struct gateway *gateway = &runtime->gateway;
     const struct config *config = runtime->config;
     struct buffers_limits limits = { .total_bytes_max = gateway->memory_max / 8 * 3,
                                      .pressure_bytes = gateway->memory_max / 4,
-                                     .shapes_max = config->buffers_max };
+                                     .shapes_max = config->buffers_max,
+                                     .shape_bytes = SHAPE_BYTES };
     metric_set(METRIC_BUFFERS_LIMIT, (double)config->buffers_max);
     gateway->buffers = buffers_new(&limits, gateway->rng, gateway->ledger, on_buffers_due, runtime);
     struct insert_log_limits log_limits = { .rows_max = INSERT_LOG_ROWS,

@@ -166,16 +166,19 @@ for (const [point, where] of has ? [['letters.added', 'insert'], ['letters.added
       const numbers = [1, 2, 3]
       const level = where === 'spool' ? { sluice_ack: 'spooled' } : noWait
       await d.sql('CREATE TABLE k (n UInt64, s UInt8) ENGINE = MergeTree ORDER BY n')
-      const send = () => Promise.all(numbers.map((n) => d.insert('k', `{"n":${n},"s":"x"}`, { ...level, async_insert_busy_timeout_min_ms: 20 })))
+      const send = () => Promise.all(numbers.map((n) => d.insert('k', `{"n":${n},"s":"x"}`, { ...level, async_insert_busy_timeout_max_ms: 3600000, async_insert_use_adaptive_busy_timeout: 0 })))
+      const flush = () => d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
       if (where === 'replay') {
         await send()
-        await until(async () => (await letters()).length === 3, 'letters')
+        await flush()
+        equal((await letters()).length, 3, 'letters')
         await d.sql('CREATE OR REPLACE TABLE k (n UInt64, s String) ENGINE = MergeTree ORDER BY n')
       }
       await d.stop()
       d.env = { SLUICE_CRASH_POINT: point }
       await d.launch()
-      await (where === 'replay' ? sluice(['dlq', 'replay', '--all']) : send())
+      if (where !== 'replay') await send()
+      await (where === 'replay' ? sluice(['dlq', 'replay', '--all']) : flush().catch(() => {})) // the daemon dies of it
       equal((await d.exit).signal, 'SIGKILL', 'end')
       d.env = {}
       await d.launch()
@@ -183,7 +186,7 @@ for (const [point, where] of has ? [['letters.added', 'insert'], ['letters.added
       if (where === 'replay')
         equal((await sluice(['dlq', 'replay', '--all'])).out.replace(/^\S+ /gm, ''), 'duplicate\nduplicate\nduplicate\n', 'the replay after it')
       if (where === 'spool') { // each stood in both places
-        await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+        await flush()
         const tokens = (await d.rows('SELECT token FROM system.dead_letter_queue')).map(([token]) => token)
         check(tokens.length > numbers.length && new Set(tokens).size === numbers.length, `letters: ${tokens}`)
         await d.sql('CREATE OR REPLACE TABLE k (n UInt64, s String) ENGINE = MergeTree ORDER BY n')

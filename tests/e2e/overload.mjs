@@ -164,9 +164,8 @@ if (faults) {
       equal(await d.rows('SELECT count() FROM t'), [[100]], 'rows')
     },
   })
-  const clock = path.join(fs.mkdtempSync('/tmp/sluice-clock-'), 'offset')
-  fs.writeFileSync(clock, '0')
-  d = await Daemon.start({ env: { LD_PRELOAD: faults, FAULT_CLOCK_FILE: clock } })
+  const dir = fs.mkdtempSync('/tmp/sluice-clock-'), clock = path.join(dir, 'data', 'offset') // where the daemon may read
+  d = await Daemon.start({ dir, env: { LD_PRELOAD: faults, FAULT_CLOCK_FILE: clock } })
   await test(d, {
     'F-15: a wall clock that jumps a day ahead and back: no token is forgotten, no flush is stuck': async () => {
       await d.sql(table)
@@ -185,5 +184,5 @@ if (faults) {
       equal((await d.insert('t', '{"id":0}', { insert_deduplication_token: 'first' })).headers['x-sluice-duplicate'], '1', 'after a restart')
     },
   })
-  fs.rmSync(path.dirname(clock), { recursive: true })
+  fs.rmSync(dir, { recursive: true })
 }

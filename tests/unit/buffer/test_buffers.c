@@ -104,6 +104,31 @@ static void a_buffer_is_due_when_its_first_insert_has_waited(void **state)
     shape_unref(shape);
 }
 
+static void each_shape_counts_too_O_8(void **state)
+{
+    struct fixture *f = *state;
+    struct buffers_stats alone, stats;
+    struct shape *shapes[2] = { plain_shape("t"), plain_shape("u") };
+    put(f, shapes[0], "1\n");
+    buffers_get_stats(f->buffers, &alone);
+    f->now += NS_PER_S;
+    check_taken(f, FLUSH_TIME, 1, "t");
+    f->limits.shape_bytes = 1000;
+    make_buffers(f);
+    put(f, shapes[0], "1\n");
+    put(f, shapes[0], "2\n");
+    put(f, shapes[1], "3\n");
+    buffers_get_stats(f->buffers, &stats);
+    assert_int_equal(stats.bytes, 3 * alone.bytes + 2 * 1000);
+    f->now += NS_PER_S;
+    check_taken(f, FLUSH_TIME, 2, "t");
+    check_taken(f, FLUSH_TIME, 1, "u");
+    buffers_get_stats(f->buffers, &stats);
+    assert_int_equal(stats.bytes, 0);
+    shape_unref(shapes[0]);
+    shape_unref(shapes[1]);
+}
+
 /* Takes all that is due now; *oldest_ns: the longest that one of it had been there. */
 static void take_all_due(struct fixture *f, uint64_t *oldest_ns)
 {
@@ -673,6 +698,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_buffer_is_due_when_its_first_insert_has_waited),
+        TEST(each_shape_counts_too_O_8),
         TEST(no_insert_is_only_buffered_for_longer_than_the_longest_wait_P_5),
         TEST(equal_keys_share_a_buffer_and_others_do_not),
         TEST(bytes_and_inserts_make_a_buffer_due_at_once),
