@@ -90,6 +90,7 @@ static void statuses_are_the_engines(void **state)
         { 411, { 381 } },
         { 413, { 229 } },
         { 415, { 779 } },
+        { 429, { 201 } }, /* the engine: 500; a quota is to be waited for */
         { 501, { 48 } },
         { 503, { 74, 75, 76, 209, 439, 202, 241, 243, 252 } },
     };
