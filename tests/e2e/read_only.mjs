@@ -13,7 +13,7 @@ const call = (program, ...args) => spawnSync(program, args, { encoding: 'utf8' }
 
 fs.mkdirSync(dir)
 fs.closeSync(fs.openSync(image, 'w'))
-fs.truncateSync(image, 128 << 20)
+fs.truncateSync(image, 512 << 20) // two segments of the spool have room
 process.on('exit', () => {
   call('umount', '-l', dir)
   fs.rmSync(home, { recursive: true, force: true })
