@@ -588,6 +588,13 @@ static void now_settled(struct spool *spool, struct segment *segment, uint64_t s
     mutex_lock(&spool->lock);
     segment_settle(segment, sequence);
     segment->waiting--;
+    mutex_unlock(&spool->lock);
+}
+
+/* After the buffers have it, as who waits for that flushes them then. */
+static void now_back(struct spool *spool)
+{
+    mutex_lock(&spool->lock);
     spool->stats.on_disk_only--;
     spool->stats.brought_back++;
     cond_broadcast(&spool->changed);
@@ -621,6 +628,7 @@ static void give_insert_up(struct spool *spool, struct segment *segment, uint64_
     now_settled(spool, segment, sequence);
     if (batch != NULL)
         batch_came(spool, batch, now_ns);
+    now_back(spool);
 }
 
 /* False: there is no room for it yet. An insert of which nobody can make sense (of a later version, say) stays in its
@@ -644,10 +652,11 @@ static bool bring_back(struct spool *spool, struct segment *segment, const struc
     now_settled(spool, segment, record->sequence);
     if (batch == NULL) {
         buffers_put_reserved(spool->buffers, insert, now_ns);
-        return true;
+    } else {
+        list_push_back(&batch->inserts, &insert->link);
+        batch_came(spool, batch, now_ns);
     }
-    list_push_back(&batch->inserts, &insert->link);
-    batch_came(spool, batch, now_ns);
+    now_back(spool);
     return true;
 }
 

@@ -877,13 +877,15 @@ static enum runtime_exit drain(struct runtime *runtime)
     for (size_t i = 0; i < runtime->servers_count; i++)
         server_quiesce(runtime->servers[i]);
     bool flushed = flush_until(runtime, &deadline_ns, span_ns);
+    bool told = flushed; /* or about to be: by a flusher, or by the spool's writer */
     if (!flushed && has_spool(runtime)) {
         loop_stop(runtime->flushers);
         flusher_spool_rest(runtime->flusher);
+        told = true;
     }
     wake_servers(runtime);
     uint64_t grace_ns = clock_mono_ns(gateway->clock) + ANSWER_GRACE_S * NS_PER_S;
-    if (!flushed || !answered_until(runtime, grace_ns)) {
+    if (!told || !answered_until(runtime, grace_ns)) {
         for (size_t i = 0; i < runtime->servers_count; i++)
             server_abandon(runtime->servers[i]);
         (void)answered_until(runtime, clock_mono_ns(gateway->clock) + NS_PER_S);

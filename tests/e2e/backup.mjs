@@ -40,7 +40,7 @@ async function restored(name) {
     return (await other.metric('sluice_inserts_pending')) === 0
   }, 'the spool to be empty')
   const rows = await other.rows('SELECT id, count() FROM t GROUP BY id')
-  const kept = await other.rows('SELECT body FROM system.dead_letter_queue')
+  const kept = await other.rows('SELECT DISTINCT token FROM system.dead_letter_queue') // after a kill an insert may be two letters, under one token
   await other.close()
   return { spooled: found.spooled, counts: new Map(rows.map(([id, n]) => [Number(id), Number(n)])), letters: kept.length }
 }
