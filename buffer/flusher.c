@@ -211,7 +211,6 @@ static void claim_waiter(struct insert *insert)
 /* A refusal is final once it is told: no start may bring the insert back from the spool. `settled`: is marked. */
 static void mark_refused(struct flusher *flusher, struct batch *batch, struct ranges *settled)
 {
-    struct err err = { 0 };
     LIST_EACH (node, &batch->inserts) {
         const struct insert *insert = LIST_ENTRY(node, const struct insert, link);
         if (insert->outcome == INSERT_REJECTED && !insert_needs_letter(insert))
@@ -226,11 +225,11 @@ static void mark_refused(struct flusher *flusher, struct batch *batch, struct ra
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         if (!ranges_has(settled, insert->spool_sequence))
             continue;
-        err = insert->err;
+        struct err why = insert->err;
         insert->outcome = INSERT_UNKNOWN;
         err_set(&insert->err, ERR_UNKNOWN_STATUS_OF_INSERT,
                 "refused, but the spool, which has it, could not note that: after a restart it may be tried again: %s",
-                err.text);
+                why.text);
     }
 }
 
