@@ -23,7 +23,8 @@ const answers = async (args, out, input) => equal(await sluice(args, input), { s
 class Terminal {
   constructor(args = []) {
     this.shown = ''
-    const command = [program, 'query', ...args].map((word) => `'${word}'`).join(' ')
+    const words = [program, 'query', ...args].map((word) => `'${word}'`)
+    const command = `exec ${words.join(' ')}` // else a shell is between, and may die of Ctrl-C
     this.child = spawn('script', ['-qefc', command, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] })
     this.child.stdout.on('data', (data) => { this.shown += data })
     this.exit = new Promise((resolve) => this.child.on('exit', resolve))
