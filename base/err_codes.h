@@ -143,6 +143,7 @@
     X(432, UNKNOWN_CODEC,                               500, ERR_REJECT) \
     X(439, CANNOT_SCHEDULE_TASK,                        503, ERR_RETRY) \
     X(441, CANNOT_PARSE_DOMAIN_VALUE_FROM_STRING,       400, ERR_REJECT) \
+    X(442, BAD_DATABASE_FOR_TEMPORARY_TABLE,            500, ERR_REJECT) \
     X(448, BROTLI_READ_FAILED,                          500, ERR_REJECT) \
     X(450, BAD_TTL_EXPRESSION,                          500, ERR_REJECT) \
     X(452, SETTING_CONSTRAINT_VIOLATION,                500, ERR_REJECT) \

@@ -5,9 +5,11 @@
 #include "format/lexer.h"
 #include "gateway/plan.h"
 #include "gateway/request.h"
+#include "gateway/sessions.h"
 #include "gateway/statement.h"
 #include "storage/sql.h"
 #include "storage/store.h"
+#include "storage/temporary.h"
 
 static bool take_name(struct lexer *lexer, struct arena *arena, struct str *name)
 {
@@ -19,11 +21,13 @@ static bool take_name(struct lexer *lexer, struct arena *arena, struct str *name
     return ok;
 }
 
-/* CREATE [OR REPLACE] TABLE [IF NOT EXISTS] [database.]table */
+/* CREATE [OR REPLACE] [TEMPORARY] TABLE [IF NOT EXISTS] [database.]table */
 static bool take_head(struct lexer *lexer, struct arena *arena, struct create_select *create)
 {
-    if (!lexer_take_word(lexer, "CREATE") || (lexer_take_word(lexer, "OR") && !lexer_take_word(lexer, "REPLACE")) ||
-        !lexer_take_word(lexer, "TABLE"))
+    if (!lexer_take_word(lexer, "CREATE") || (lexer_take_word(lexer, "OR") && !lexer_take_word(lexer, "REPLACE")))
+        return false;
+    create->temporary = lexer_take_word(lexer, "TEMPORARY");
+    if (!lexer_take_word(lexer, "TABLE"))
         return false;
     create->if_not_exists = lexer_take_word(lexer, "IF");
     if (create->if_not_exists && (!lexer_take_word(lexer, "NOT") || !lexer_take_word(lexer, "EXISTS")))
@@ -96,6 +100,9 @@ static bool table_exists(const struct request *request, const struct create_sele
 {
     struct table *table = NULL;
     struct err ignored = { 0 };
+    if (create->temporary)
+        return request->session != NULL &&
+               temporary_tables_find(session_tables(request->session), create->table) != NULL;
     bool found = store_table(request->gateway->store, create->database, create->table, &table, &ignored);
     table_unref(table);
     return found;
@@ -109,12 +116,14 @@ static bool prepare_insert(struct request *request, const struct create_select *
     struct plan *plan = NULL;
     size_t offset;
     strbuf_add_text(&text, "INSERT INTO ");
-    lexer_print_name(&text, create->database);
-    strbuf_add_char(&text, '.');
+    if (!create->temporary) {
+        lexer_print_name(&text, create->database);
+        strbuf_add_char(&text, '.');
+    }
     lexer_print_name(&text, create->table);
     strbuf_add_char(&text, ' ');
     strbuf_add(&text, select);
-    bool ok = plan_for_insert(request->gateway, request->plan, strbuf_view(&text), &plan, &offset, err);
+    bool ok = plan_for_insert(request, request->plan, strbuf_view(&text), &plan, &offset, err);
     strbuf_fini(&text);
     if (!ok)
         return false;
@@ -153,7 +162,8 @@ bool create_select_run(struct request *request, const struct create_select *crea
     strbuf_fini(&text);
     if (!ok)
         return false;
-    if (create->empty) {
+    bool is_gone = create->temporary && request->session == NULL; /* with its one statement */
+    if (create->empty || is_gone) {
         statement_done(request);
         return true;
     }

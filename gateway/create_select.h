@@ -13,7 +13,7 @@ struct request;
 struct create_select { /* pieces of the statement */
     struct str database, table;
     struct str head, clauses, select; /* head: up to the table's name or its columns */
-    bool has_columns, empty, if_not_exists;
+    bool has_columns, empty, if_not_exists, temporary;
 };
 
 /* Is it one? */

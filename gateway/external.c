@@ -69,7 +69,8 @@ bool external_read(struct request *request, struct err *err)
     request->tables = ARENA_ARRAY(request->arena, struct sql_named_block, request->files_count + 1);
     for (size_t i = 0; i < request->files_count; i++) {
         struct block *block = ARENA_NEW(request->arena, struct block);
-        request->tables[request->tables_count++] = (struct sql_named_block){ request->files[i].name, block };
+        request->tables[request->tables_count++] =
+            (struct sql_named_block){ .name = request->files[i].name, .block = block };
         if (!read_file(request, &request->files[i], block, err))
             return false;
     }

@@ -23,6 +23,8 @@
 #include "gateway/plan.h"
 #include "gateway/route.h"
 #include "gateway/rules.h"
+#include "gateway/sessions.h"
+#include "storage/temporary.h"
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
@@ -302,19 +304,28 @@ bool insert_parse(struct request *request, const struct insert_data *data, struc
     return rows_parse(data->format, data->body, &target, block, report, err);
 }
 
-void insert_into_null(struct request *request)
+/* Of a temporary table: the rows stay with the session, whose own the request is. */
+static bool keep_temporary(struct request *request, const struct block *block, struct err *err)
+{
+    if (!request->plan->into_temporary)
+        return true;
+    struct temporary_tables *tables = session_tables(request->session);
+    return temporary_tables_append(tables, temporary_tables_find(tables, request->shape->table), block, err);
+}
+
+void insert_loose(struct request *request)
 {
     struct rows_report report = { 0 };
     struct block block;
     struct err err = { 0 };
     const struct shape *shape = request->shape;
     struct insert_data data = { .format = shape->format,
-                                .schema = request->plan->null_schema,
+                                .schema = request->plan->loose_schema,
                                 .columns = shape->columns,
                                 .columns_count = shape->columns_count,
                                 .settings = &shape->format_settings,
                                 .body = request->data };
-    if (insert_parse(request, &data, &block, &report, &err)) {
+    if (insert_parse(request, &data, &block, &report, &err) && keep_temporary(request, &block, &err)) {
         request->verdict = (struct request_verdict){ .outcome = INSERT_STORED,
                                                      .rows = report.rows,
                                                      .rows_bytes = block_bytes(&block) };
@@ -325,9 +336,9 @@ void insert_into_null(struct request *request)
     block_fini(&block);
 }
 
-static bool insert_null_work(struct request *request)
+static bool insert_loose_work(struct request *request)
 {
-    insert_into_null(request);
+    insert_loose(request);
     return true;
 }
 
@@ -335,7 +346,7 @@ bool insert_finds_room(const struct request *request, const struct plan *plan, s
 {
     const struct gateway *gateway = request->gateway;
     uint64_t cost = request->content_length;
-    if (plan->shape == NULL || plan->is_select || plan->null_schema != NULL)
+    if (plan->shape == NULL || plan->is_select || plan->loose_schema != NULL)
         return true;
     if (buffers_have_room(gateway->buffers, plan->shape, cost, err))
         return true;
@@ -365,9 +376,9 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
         return admit_select(request, plan);
     if (!substitute_params(request, plan, &err) || !admission_check(request, plan, &rows, &err))
         return answer_error(request, &err);
-    if (plan->null_schema != NULL) {
+    if (plan->loose_schema != NULL) {
         request->shape = shape_ref(plan->shape);
-        return request_to_pool(request, insert_null_work);
+        return request_to_pool(request, insert_loose_work);
     }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
     insert->rows_framed = rows;

@@ -38,7 +38,7 @@ static bool print_rows(struct request *request, struct sql_result *result, struc
     const struct output_format *native = NULL;
     const struct shape *shape = request->shape;
     struct output_info info = { 0 };
-    const struct schema *schema = request->plan->null_schema;
+    const struct schema *schema = request->plan->loose_schema;
     struct table *table = NULL;
     if (!result->has_block)
         return err_set(err, ERR_SYNTAX_ERROR, "INSERT takes the rows of a SELECT only");
@@ -105,8 +105,8 @@ bool insert_select_run(struct request *request)
         (void)request_fail(request, &err);
         return true;
     }
-    if (request->plan->null_schema != NULL) {
-        insert_into_null(request);
+    if (request->plan->loose_schema != NULL) {
+        insert_loose(request);
         return true;
     }
     insert_rows(request); /* from here on it is the flusher's */

@@ -19,6 +19,7 @@
 #include "gateway/sessions.h"
 #include "storage/ddl.h"
 #include "storage/store.h"
+#include "storage/temporary.h"
 
 enum { PLANS_MAX = 8192, PLANS_BYTES_MAX = 32 << 20, KEY_MAX = 4096, PLAN_ARENA_BYTES = 1024 };
 
@@ -81,7 +82,7 @@ void plan_unref(struct plan *plan)
     if (plan == NULL || --plan->refs > 0)
         return;
     plan_unref(plan->of_body);
-    schema_unref(plan->null_schema);
+    schema_unref(plan->loose_schema);
     shape_unref(plan->shape);
     rules_unref(plan->rules);
     arena_free(plan->arena);
@@ -245,14 +246,35 @@ static bool shape_make(struct plan *plan, const struct insert_head *head, struct
     return shape_new(&spec, &plan->shape, err);
 }
 
+static bool loose_shape_make(struct plan *plan, struct insert_head *head, struct err *err)
+{
+    const struct row_format *format = NULL;
+    return columns_check(plan, plan->loose_schema, head, err) && row_format_find(head->format, &format, err) &&
+           shape_make(plan, head, head->database, format, err);
+}
+
 /* null('structure'): anybody may, as nothing comes of it. */
 static bool insert_resolve_null(struct plan *plan, struct insert_head *head, struct err *err)
 {
-    const struct row_format *format = NULL;
     return settings_request_apply_clause(&plan->settings, head->settings, head->settings_count, plan->arena, err) &&
-           table_structure_parse(head->structure, &plan->null_schema, err) &&
-           columns_check(plan, plan->null_schema, head, err) && row_format_find(head->format, &format, err) &&
-           shape_make(plan, head, head->database, format, err);
+           table_structure_parse(head->structure, &plan->loose_schema, err) && loose_shape_make(plan, head, err);
+}
+
+static bool insert_resolve_temporary(struct plan *plan, struct insert_head *head, const struct temporary_table *table,
+                                     struct err *err)
+{
+    plan->loose_schema = schema_ref(table->def->schema);
+    plan->into_temporary = true;
+    return settings_request_apply_clause(&plan->settings, head->settings, head->settings_count, plan->arena, err) &&
+           loose_shape_make(plan, head, err);
+}
+
+/* The table of the session that the statement names; NULL: it names none. */
+static struct temporary_table *temporary_of(const struct request *request, const struct insert_head *head)
+{
+    return head->database.len > 0 || request->session == NULL
+               ? NULL
+               : temporary_tables_find(session_tables(request->session), head->table);
 }
 
 static bool insert_resolve(struct gateway *gateway, struct plan *plan, struct insert_head *head, struct err *err)
@@ -304,7 +326,7 @@ static void settings_copy(struct plan *plan, const struct plan *from)
     plan->output_format = arena_dup(arena, from->output_format);
 }
 
-bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct str text, struct plan **out,
+bool plan_for_insert(struct request *request, const struct plan *from, struct str text, struct plan **out,
                      size_t *data_offset, struct err *err)
 {
     struct plan *plan = plan_new(from->rules, from->generation);
@@ -325,7 +347,10 @@ bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct st
         head.format = STR("Native");
         plan->settings.async_insert = false;
     }
-    if (!(head.into_null ? insert_resolve_null(plan, &head, err) : insert_resolve(gateway, plan, &head, err)))
+    struct temporary_table *temporary = temporary_of(request, &head);
+    if (!(head.into_null      ? insert_resolve_null(plan, &head, err)
+          : temporary != NULL ? insert_resolve_temporary(plan, &head, temporary, err)
+                              : insert_resolve(request->gateway, plan, &head, err)))
         goto failed;
     *data_offset = head.is_select ? head.select_offset : head.data_offset;
     *out = plan;
@@ -400,7 +425,7 @@ static bool url_insert(struct request *request, struct plan **plan, struct err *
     bool ok = true;
     strbuf_add(&text, query);
     strbuf_add_char(&text, '\n');
-    if (plan_for_insert(request->gateway, *plan, strbuf_view(&text), &insert, &offset, &problem)) {
+    if (plan_for_insert(request, *plan, strbuf_view(&text), &insert, &offset, &problem)) {
         insert->data_start = arena_dup(insert->arena, str_from(strbuf_view(&text), offset));
         plan_unref(*plan);
         *plan = insert;

@@ -31,14 +31,15 @@ struct plan {
     struct str database;
     struct str output_format; /* header, else default_format; empty: none given */
 
-    struct schema *null_schema; /* of INSERT INTO FUNCTION null('structure'); else NULL */
-    struct shape *shape;        /* the statement is an INSERT that stands wholly before the data; else NULL */
-    struct str with;            /* a WITH clause that stood before INSERT ... SELECT */
-    bool is_select;             /* ... and what follows is no data but a SELECT, whose rows come as Native */
-    struct str head;            /* the bytes of the body that are statement, where it stands there */
-    struct str data_start;      /* data that stands in the URL, with its newline */
-    struct plan *of_body;       /* on a plan without shape: the plan for bodies that begin with of_body->head */
-    size_t cached_bytes;        /* while it is in the cache: what it counts there */
+    struct schema *loose_schema; /* of INSERT INTO FUNCTION null('structure') or a temporary table; else NULL */
+    bool into_temporary;         /* ... the latter, of the request's session */
+    struct shape *shape;         /* the statement is an INSERT that stands wholly before the data; else NULL */
+    struct str with;             /* a WITH clause that stood before INSERT ... SELECT */
+    bool is_select;              /* ... and what follows is no data but a SELECT, whose rows come as Native */
+    struct str head;             /* the bytes of the body that are statement, where it stands there */
+    struct str data_start;       /* data that stands in the URL, with its newline */
+    struct plan *of_body;        /* on a plan without shape: the plan for bodies that begin with of_body->head */
+    size_t cached_bytes;         /* while it is in the cache: what it counts there */
 };
 
 struct plans;
@@ -56,7 +57,7 @@ must_use bool plan_find(struct plans *plans, struct request *request, struct err
  * without shape. *data_offset: where the data, or the SELECT, starts. Errors: SYNTAX_ERROR, UNKNOWN_TABLE,
  * NO_SUCH_COLUMN_IN_TABLE, UNKNOWN_FORMAT, ACCESS_DENIED, settings.
  */
-must_use bool plan_for_insert(struct gateway *gateway, const struct plan *from, struct str text, struct plan **plan,
+must_use bool plan_for_insert(struct request *request, const struct plan *from, struct str text, struct plan **plan,
                               size_t *data_offset, struct err *err);
 /* of_body becomes what plan, without shape, has for bodies that begin with its head. */
 void plan_keep_of_body(struct plans *plans, struct plan *plan, struct plan *of_body, struct rng *rng);

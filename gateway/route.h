@@ -41,8 +41,8 @@ must_use bool insert_finds_room(const struct request *request, const struct plan
 enum request_step insert_admit(struct request *request, const struct plan *plan);
 /* From the pool: the rows in request->data go to request->shape at once; the flusher decides the request. */
 void insert_rows(struct request *request);
-/* From the pool: the rows in request->data go nowhere. The request is answered. */
-void insert_into_null(struct request *request);
+/* From the pool: the rows in request->data go to no table of the store. The request is answered. */
+void insert_loose(struct request *request);
 /* insert_select.c. request->data is the SELECT, request->shape that of its rows. */
 enum request_step insert_select(struct request *request, const struct plan *plan);
 /* From the pool: request->statement is the SELECT. True: the request is answered; false: the flusher decides it. */

@@ -10,6 +10,7 @@
 #include "base/must.h"
 #include "base/strbuf.h"
 #include "base/sync.h"
+#include "storage/temporary.h"
 
 enum { SESSION_BYTES_MAX = 256 << 10, SHOWN_MAX = 60 };
 
@@ -24,6 +25,7 @@ struct session {
     struct strbuf database; /* empty: none was chosen */
     struct setting *settings;
     size_t settings_count, settings_cap, settings_bytes;
+    struct temporary_tables tables;
 };
 struct sessions {
     size_t sessions_max, bytes_max;
@@ -54,6 +56,7 @@ static void session_free(struct session *session)
     for (size_t i = 0; i < session->settings_count; i++)
         setting_fini(&session->settings[i]);
     free(session->settings);
+    temporary_tables_fini(&session->tables);
     strbuf_fini(&session->database);
     strbuf_fini(&session->key);
     free(session);
@@ -62,7 +65,8 @@ static void session_free(struct session *session)
 /* Does not change while nobody is inside. */
 static size_t session_bytes(const struct session *session)
 {
-    return sizeof(*session) + session->key.len + session->database.len + session->settings_bytes;
+    return sizeof(*session) + session->key.len + session->database.len + session->settings_bytes +
+           temporary_tables_bytes(&session->tables);
 }
 
 static void idle_enter(struct sessions *sessions, struct session *session)
@@ -176,7 +180,7 @@ void sessions_leave(struct sessions *sessions, struct session *session, uint64_t
 
 bool session_is_plain(const struct session *session)
 {
-    return session->database.len == 0 && session->settings_count == 0;
+    return session->database.len == 0 && session->settings_count == 0 && session->tables.count == 0;
 }
 
 struct str session_database(const struct session *session)
@@ -226,6 +230,11 @@ bool session_set(struct session *session, struct str name, struct str value, str
     strbuf_add(&setting->value, value);
     session->settings_bytes += bytes;
     return true;
+}
+
+struct temporary_tables *session_tables(struct session *session)
+{
+    return &session->tables;
 }
 
 size_t session_settings_count(const struct session *session)

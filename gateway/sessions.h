@@ -1,4 +1,5 @@
-/* sessions.h: what SET and USE leave behind for the next request with the same session_id and user.
+/* sessions.h: what SET, USE and CREATE TEMPORARY TABLE leave behind for the next request with the same session_id and
+ * user.
  *
  * A request enters its session and has it for itself until it leaves; a second one at the same time is refused, as the
  * engine does. A session ends when it was idle for its timeout, when a request asks for it, or, with too many of them
@@ -18,6 +19,7 @@ enum { SESSION_TIMEOUT_DEFAULT_S = 60, SESSION_TIMEOUT_MAX_S = 3600 };
 
 struct session;
 struct sessions;
+struct temporary_tables;
 
 /* At most sessions_max are kept while idle, which hold at most bytes_max. */
 struct sessions *sessions_new(size_t sessions_max, size_t bytes_max);
@@ -36,5 +38,6 @@ void session_use(struct session *session, struct str database);
 must_use bool session_set(struct session *session, struct str name, struct str value, struct err *err);
 void session_unset(struct session *session, struct str name);
 size_t session_settings_count(const struct session *session);
+struct temporary_tables *session_tables(struct session *session);
 struct insert_setting session_setting_at(const struct session *session, size_t index);
 #endif

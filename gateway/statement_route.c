@@ -28,6 +28,7 @@
 #include "storage/ddl_statement.h"
 #include "storage/sql.h"
 #include "storage/store.h"
+#include "storage/temporary.h"
 
 enum { FORM_PARAMS_MAX = 1000 };
 
@@ -107,7 +108,7 @@ static enum request_step insert_from_body(struct request *request)
         strbuf_add(&text, statement);
         statement = strbuf_view(&text);
     }
-    if (!plan_for_insert(request->gateway, plan, statement, &insert, &offset, &err)) {
+    if (!plan_for_insert(request, plan, statement, &insert, &offset, &err)) {
         strbuf_fini(&text);
         return request_fail(request, &err);
     }
@@ -210,12 +211,16 @@ static bool may_change(struct request *request, struct str statement, struct err
     if (!ddl_parse(statement, request->plan->database, request->arena, &ddl, err))
         return false;
     struct table_name created = { 0 };
+    if (ddl.temporary && ddl.kind != DDL_CREATE_TABLE)
+        return true;
     if (ddl.kind == DDL_CREATE_TABLE) {
         created = (struct table_name){ ddl.spec->database, ddl.spec->name };
         ddl.names = &created;
         ddl.names_count = 1;
         if (ddl.spec->as_table.len > 0 && !may_read(request, ddl.spec->as_database, ddl.spec->as_table, err))
             return false;
+        if (ddl.temporary)
+            return true;
     }
     bool tables = ddl.kind == DDL_CREATE_TABLE || ddl.kind == DDL_DROP_TABLE || ddl.kind == DDL_TRUNCATE ||
                   ddl.kind == DDL_RENAME || ddl.kind == DDL_EXCHANGE || ddl.kind == DDL_ALTER ||
@@ -377,6 +382,23 @@ static bool keep_settings(struct request *request, const struct sql_result *resu
     return true;
 }
 
+/* What the statement finds under a name alone: what came with it, and the session's temporary tables. */
+static const struct sql_named_block *named_tables(const struct request *request, size_t *count)
+{
+    static const struct temporary_tables none;
+    const struct temporary_tables *kept = request->session == NULL ? &none : session_tables(request->session);
+    struct sql_named_block *named =
+        ARENA_ARRAY(request->arena, struct sql_named_block, request->tables_count + kept->count + 1);
+    *count = 0;
+    for (size_t i = 0; i < request->tables_count; i++)
+        named[(*count)++] = request->tables[i];
+    for (size_t i = 0; i < kept->count; i++)
+        named[(*count)++] = (struct sql_named_block){ .name = kept->at[i].def->name,
+                                                      .block = &kept->at[i].block,
+                                                      .def = kept->at[i].def };
+    return named;
+}
+
 bool statement_select(struct request *request, struct str statement, const struct block *input,
                       struct sql_result *result, struct err *err)
 {
@@ -389,8 +411,6 @@ bool statement_select(struct request *request, struct str statement, const struc
         .sources = gateway->sources,
         .sources_count = gateway->sources_count,
         .input = input,
-        .tables = request->tables,
-        .tables_count = request->tables_count,
         .database = plan->database,
         .user = plan->user->name,
         .query_id = str_of(request->query_id),
@@ -410,6 +430,7 @@ bool statement_select(struct request *request, struct str statement, const struc
         .may_read = may_read,
         .context = request,
     };
+    session.tables = named_tables(request, &session.tables_count);
     return sql_run(&session, statement, result, err);
 }
 
@@ -478,9 +499,21 @@ static bool may_take_rows_away(struct str statement)
     return may;
 }
 
+/* Without a session, temporary tables are gone with the statement. */
+static bool run_temporary_ddl(struct request *request, struct str statement, bool *mine, struct err *err)
+{
+    struct temporary_tables own = { 0 };
+    bool ok = temporary_tables_ddl(request->session == NULL ? &own : session_tables(request->session),
+                                   request->gateway->store, statement, request->plan->database, mine, err);
+    temporary_tables_fini(&own);
+    return ok;
+}
+
 static bool run_ddl(struct request *request, struct str statement, bool *mine, struct err *err)
 {
     struct gateway *gateway = request->gateway;
+    if (!run_temporary_ddl(request, statement, mine, err) || *mine)
+        return err->code == ERR_OK;
     /* No start is to bring back what was stored before and is dropped now. */
     if (may_take_rows_away(statement) && !spool_sync(gateway->spool)) {
         *mine = true;

@@ -60,8 +60,8 @@ struct table_constraint {
 
 /* What a CREATE TABLE says. Lives in the schema's arena; immutable. */
 struct table_def {
-    struct str database, name;
-    struct schema *schema; /* owned reference */
+    struct str database, name; /* database empty: a temporary table */
+    struct schema *schema;     /* owned reference */
     struct schema *stored; /* the columns that parts have: all but ALIAS and EPHEMERAL; owned; often the same object */
     const size_t *stored_columns; /* stored column i is column stored_columns[i] of schema */
     struct str engine;            /* "MergeTree", "ReplacingMergeTree", "SummingMergeTree" */

@@ -390,7 +390,7 @@ static bool build_engine(struct builder *b)
         args[i] = dup(b, b->spec->engine_args[i]);
     def->engine_args = args;
     def->engine_args_count = b->spec->engine_args_count;
-    if (str_is(def->engine, "MergeTree"))
+    if (str_is(def->engine, "MergeTree") || b->spec->temporary)
         return true;
     if (split_key(b, def->order_text, &elements) != def->order_columns_count)
         return err_set(b->err, ERR_NOT_IMPLEMENTED, STR_FMT " needs a sorting key of plain columns here",
@@ -486,13 +486,13 @@ static bool build_names(struct builder *b)
 {
     const struct table_spec *spec = b->spec;
     struct table_def *def = b->def;
-    if (!catalog_name_ok(spec->name) || !catalog_name_ok(spec->database))
+    if (!catalog_name_ok(spec->name) || (!spec->temporary && !catalog_name_ok(spec->database)))
         return err_set(b->err, ERR_BAD_ARGUMENTS,
                        "names of databases and tables have 1 to %d bytes without control characters",
                        CATALOG_SOURCE_MAX);
     def->database = dup(b, spec->database);
     def->name = dup(b, spec->name);
-    def->engine = b->spec->has_engine ? dup(b, b->spec->engine) : STR("MergeTree");
+    def->engine = spec->engine.len > 0 ? dup(b, spec->engine) : STR("MergeTree");
     def->comment = dup(b, spec->comment);
     if (spec->uuid.len == 0)
         return true;

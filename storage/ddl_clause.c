@@ -120,15 +120,16 @@ static bool take_engine_name(struct ddl_parser *p, struct table_spec *spec)
     static const struct {
         const char *name;
         size_t args_max;
-    } engines[] = { { "MergeTree", 0 }, { "ReplacingMergeTree", 2 }, { "SummingMergeTree", 1 } };
+    } engines[] = { { "MergeTree", 0 }, { "ReplacingMergeTree", 2 }, { "SummingMergeTree", 1 }, { "Memory", 0 } };
+    const size_t known = ARRAY_COUNT(engines) - (spec->temporary ? 0 : 1);
     (void)lexer_take_symbol(&p->lexer, "=");
     if (!ddl_take_name(p, &spec->engine))
         return false;
     spec->has_engine = true;
     size_t at = 0;
-    while (at < ARRAY_COUNT(engines) && !str_is(spec->engine, engines[at].name))
+    while (at < known && !str_is(spec->engine, engines[at].name))
         at++;
-    if (at == ARRAY_COUNT(engines))
+    if (at == known)
         return err_set(p->err, ERR_UNKNOWN_STORAGE,
                        "Unknown table engine " STR_FMT
                        ": tables here are MergeTree, ReplacingMergeTree or SummingMergeTree",

@@ -174,6 +174,7 @@ static bool parse_create_table(struct ddl_parser *p, struct ddl_statement *out)
     spec->database = name.database;
     spec->name = name.table;
     spec->version = 1;
+    spec->temporary = out->temporary;
     if (lexer_take_word(&p->lexer, "UUID") && !ddl_take_string(p, &spec->uuid))
         return false;
     if (!refuse_cluster(p))
@@ -197,11 +198,9 @@ static bool parse_create(struct ddl_parser *p, struct ddl_statement *out)
 {
     out->or_replace = ddl_take_words(p, "OR", "REPLACE");
     out->temporary = lexer_take_word(&p->lexer, "TEMPORARY");
-    if (out->temporary)
-        return refuse(p, "CREATE TEMPORARY TABLE");
     if (lexer_take_word(&p->lexer, "TABLE"))
         return parse_create_table(p, out);
-    if (!out->or_replace && lexer_take_word(&p->lexer, "DATABASE"))
+    if (!out->or_replace && !out->temporary && lexer_take_word(&p->lexer, "DATABASE"))
         return parse_create_database(p, out);
     struct token what = lexer_peek(&p->lexer);
     if (what.kind != TOKEN_WORD)
@@ -220,7 +219,7 @@ static bool parse_drop(struct ddl_parser *p, struct ddl_statement *out)
         out->names_count = 1;
         return ddl_take_name(p, &out->names[0].database) && refuse_cluster(p) && finish(p);
     }
-    (void)lexer_take_word(&p->lexer, "TEMPORARY");
+    out->temporary = lexer_take_word(&p->lexer, "TEMPORARY");
     struct token what = lexer_peek(&p->lexer);
     if (!lexer_take_word(&p->lexer, "TABLE")) {
         if (what.kind != TOKEN_WORD)
@@ -239,10 +238,21 @@ static bool parse_truncate(struct ddl_parser *p, struct ddl_statement *out)
     out->kind = DDL_TRUNCATE;
     if (lexer_take_word(&p->lexer, "DATABASE") || ddl_take_words(p, "ALL", "TABLES"))
         return refuse(p, "TRUNCATE of more than one table");
-    (void)lexer_take_word(&p->lexer, "TEMPORARY");
+    out->temporary = lexer_take_word(&p->lexer, "TEMPORARY");
     (void)lexer_take_word(&p->lexer, "TABLE");
     out->if_exists = take_if_exists(p);
     return take_tables(p, out) && refuse_cluster(p) && finish(p);
+}
+
+/* RENAME DATABASE [IF EXISTS] a TO b; its names are two databases. */
+static bool parse_rename_database(struct ddl_parser *p, struct ddl_statement *out)
+{
+    out->kind = DDL_RENAME_DATABASE;
+    out->if_exists = take_if_exists(p);
+    out->names = ARENA_ARRAY(p->arena, struct table_name, 2);
+    out->names_count = 2;
+    return ddl_take_name(p, &out->names[0].database) && ddl_want_word(p, "TO") &&
+           ddl_take_name(p, &out->names[1].database) && refuse_cluster(p) && finish(p);
 }
 
 static bool parse_pairs(struct ddl_parser *p, struct ddl_statement *out, const char *between)
@@ -324,6 +334,8 @@ bool ddl_parse(struct str query, struct str database, struct arena *arena, struc
         return parse_drop(&p, out);
     if (lexer_take_word(&p.lexer, "TRUNCATE"))
         return parse_truncate(&p, out);
+    if (ddl_take_words(&p, "RENAME", "DATABASE"))
+        return parse_rename_database(&p, out);
     if (lexer_take_word(&p.lexer, "RENAME")) {
         out->kind = DDL_RENAME;
         return parse_pairs(&p, out, "TO");

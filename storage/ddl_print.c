@@ -83,11 +83,12 @@ static void print_engine(const struct table_def *def, const char *between, bool 
     }
     if (def->engine_args_count > 0)
         strbuf_add_char(out, ')');
+    bool stored = def->database.len > 0;
     print_clause(out, between, "PARTITION BY", def->partition_text);
     print_clause(out, between, "PRIMARY KEY", def->primary_text);
-    print_clause(out, between, "ORDER BY", def->order_text);
+    print_clause(out, between, "ORDER BY", stored ? def->order_text : STR_EMPTY);
     print_clause(out, between, "TTL", def->ttl_text);
-    print_clause(out, between, "SETTINGS", def->settings_text);
+    print_clause(out, between, "SETTINGS", stored ? def->settings_text : STR_EMPTY);
     if (comment && def->comment.len > 0) {
         strbuf_addf(out, "%sCOMMENT ", between);
         lexer_print_string(out, def->comment);
@@ -96,9 +97,12 @@ static void print_engine(const struct table_def *def, const char *between, bool 
 
 static void print(const struct table_def *def, bool with_uuid, bool lines, struct strbuf *out)
 {
-    strbuf_add_text(out, "CREATE TABLE ");
-    lexer_print_name(out, def->database);
-    strbuf_add_char(out, '.');
+    bool temporary = def->database.len == 0;
+    strbuf_add_text(out, temporary ? "CREATE TEMPORARY TABLE " : "CREATE TABLE ");
+    if (!temporary) {
+        lexer_print_name(out, def->database);
+        strbuf_add_char(out, '.');
+    }
     lexer_print_name(out, def->name);
     if (with_uuid && def->uuid[0] != 0)
         strbuf_addf(out, " UUID '%s'", def->uuid);

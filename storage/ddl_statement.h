@@ -38,6 +38,7 @@ struct table_spec {
     size_t settings_count;
     unsigned version, next_field_id;
     bool has_columns, has_engine;
+    bool temporary;                   /* database empty: it lives in a session */
     struct str as_database, as_table; /* CREATE TABLE ... AS other */
 };
 
@@ -53,6 +54,7 @@ enum ddl_kind {
     DDL_DROP_TABLE,
     DDL_TRUNCATE,
     DDL_RENAME,
+    DDL_RENAME_DATABASE,
     DDL_EXCHANGE,
     DDL_ALTER,
     DDL_OPTIMIZE,

@@ -38,6 +38,29 @@ static struct str database_of(const struct sql_run *run, const struct sql_statem
     return statement->database.len > 0 ? statement->database : run->session->database;
 }
 
+bool sql_setting_is_on(const struct sql_run *run, const char *name)
+{
+    const struct sql_session *session = run->session;
+    const struct sql_result *result = run->result;
+    struct str value = STR_EMPTY, type;
+    if (session->setting != NULL && !session->setting(session->context, str_of(name), &value, &type))
+        value = STR_EMPTY;
+    for (size_t i = 0; i < result->settings_count; i++)
+        if (str_is(result->settings[i].name, name))
+            value = result->settings[i].value;
+    return str_is(value, "1") || str_eq_nocase(value, STR("true"));
+}
+
+/* The definition of the temporary table that the statement names; NULL: it names none. */
+static const struct table_def *temporary_of(const struct sql_run *run, const struct sql_statement *statement)
+{
+    const struct sql_session *session = run->session;
+    for (size_t i = 0; i < session->tables_count && statement->database.len == 0; i++)
+        if (str_eq(session->tables[i].name, statement->name))
+            return session->tables[i].def;
+    return NULL;
+}
+
 static bool database_exists(const struct sql_run *run, struct str name)
 {
     return sql_database_is_own(name) || store_has_database(run->session->store, name);
@@ -55,7 +78,12 @@ static bool show_create(struct sql_run *run, const struct sql_statement *stateme
 {
     static const char *const names[] = { "statement" };
     struct strbuf text = { 0 };
-    if (statement->is_database) {
+    const struct table_def *temporary = statement->is_database ? NULL : temporary_of(run, statement);
+    if (temporary != NULL) {
+        table_def_print(temporary, false, &text);
+    } else if (statement->is_temporary) {
+        return err_set(err, ERR_UNKNOWN_TABLE, "Temporary table " STR_FMT " doesn't exist", STR_ARG(statement->name));
+    } else if (statement->is_database) {
         if (!need_database(run, statement->name, err))
             return false;
         strbuf_add_text(&text, "CREATE DATABASE ");
@@ -83,6 +111,8 @@ static bool exists(struct sql_run *run, const struct sql_statement *statement)
     struct str database = database_of(run, statement);
     if (statement->is_other) {
         found = false;
+    } else if (statement->is_temporary) {
+        found = temporary_of(run, statement) != NULL;
     } else if (statement->is_database) {
         found = database_exists(run, statement->name);
     } else if (str_is(database, "system")) {
@@ -132,20 +162,6 @@ static bool check(struct sql_run *run, const struct sql_statement *statement, st
     return !run->failed;
 }
 
-/* A Bool setting: of the statement's own clause, else of the session. */
-static bool setting_is_on(const struct sql_run *run, const char *name)
-{
-    const struct sql_session *session = run->session;
-    const struct sql_result *result = run->result;
-    struct str value = STR_EMPTY, type;
-    if (session->setting != NULL && !session->setting(session->context, str_of(name), &value, &type))
-        value = STR_EMPTY;
-    for (size_t i = 0; i < result->settings_count; i++)
-        if (str_is(result->settings[i].name, name))
-            value = result->settings[i].value;
-    return str_is(value, "1") || str_eq_nocase(value, STR("true"));
-}
-
 /* name, type, default_type, default_expression, comment, codec_expression, ttl_expression */
 static void describe_row(struct sql_run *run, struct str name, const struct type *type,
                          const struct schema_column *column)
@@ -153,7 +169,7 @@ static void describe_row(struct sql_run *run, struct str name, const struct type
     static const char *const kinds[] = { "", "DEFAULT", "MATERIALIZED", "ALIAS", "EPHEMERAL" };
     struct str none = STR_EMPTY;
     struct strbuf codec = { 0 }, type_text = { 0 };
-    type_print(type, setting_is_on(run, "print_pretty_type_names") ? TYPE_LINES : TYPE_ONE_LINE, 0, &type_text);
+    type_print(type, sql_setting_is_on(run, "print_pretty_type_names") ? TYPE_LINES : TYPE_ONE_LINE, 0, &type_text);
     if (column != NULL && column->codec_text.len > 0 && !str_starts(column->codec_text, STR("CODEC(")))
         strbuf_addf(&codec, "CODEC(" STR_FMT ")", STR_ARG(column->codec_text));
     else if (column != NULL)
@@ -171,6 +187,12 @@ static void describe_row(struct sql_run *run, struct str name, const struct type
         add_text(run, i, cells[i]);
     strbuf_fini(&codec);
     strbuf_fini(&type_text);
+}
+
+static void describe_schema(struct sql_run *run, const struct schema *schema)
+{
+    for (size_t i = 0; i < schema->columns_count; i++)
+        describe_row(run, schema->columns[i].name, schema->columns[i].type, &schema->columns[i]);
 }
 
 static bool describe_query(struct sql_run *run, struct sql_query *query, struct err *err)
@@ -202,7 +224,12 @@ static bool describe(struct sql_run *run, const struct sql_statement *statement,
     };
     struct sql_query *query = statement->query;
     struct table *table;
-    begin_rows(run, names, setting_is_on(run, "describe_compact_output") ? 2 : ARRAY_COUNT(names), TYPE_STRING);
+    begin_rows(run, names, sql_setting_is_on(run, "describe_compact_output") ? 2 : ARRAY_COUNT(names), TYPE_STRING);
+    const struct table_def *temporary = query == NULL ? temporary_of(run, statement) : NULL;
+    if (temporary != NULL) {
+        describe_schema(run, temporary->schema);
+        return true;
+    }
     if (query == NULL && !sql_view_query(run->arena, database_of(run, statement), statement->name, &query, err))
         return false;
     if (query != NULL)
@@ -213,9 +240,7 @@ static bool describe(struct sql_run *run, const struct sql_statement *statement,
         return describe_system(run, statement, err);
     if (!store_table(run->session->store, database_of(run, statement), statement->name, &table, err))
         return false;
-    const struct schema *schema = table_def(table)->schema;
-    for (size_t i = 0; i < schema->columns_count; i++)
-        describe_row(run, schema->columns[i].name, schema->columns[i].type, &schema->columns[i]);
+    describe_schema(run, table_def(table)->schema);
     table_unref(table);
     return true;
 }

@@ -32,6 +32,7 @@ struct sql_source {
 struct sql_named_block {
     struct str name;
     struct block *block;
+    const struct table_def *def; /* of a temporary table; NULL: came with the statement */
 };
 
 /* What a running statement has read so far; any thread may look. */

@@ -97,6 +97,17 @@ enum sql_join {
     SQL_JOIN_LEFT_ARRAY
 };
 
+enum sql_strictness { SQL_JOIN_ALL, SQL_JOIN_ANY, SQL_JOIN_SEMI, SQL_JOIN_ANTI, SQL_JOIN_ASOF };
+
+/* What is joined of a table: of its rows that meet the conditions, the first one for each of the keys. With a moment,
+ * for each of the keys at each moment, and with the next moment of its key, the later or the earlier one. */
+struct sql_thinning {
+    struct sql_node **keys, **conditions;
+    size_t keys_count, conditions_count;
+    struct sql_node *moment; /* NULL without */
+    bool next_is_later;
+};
+
 struct sql_column { /* what a table or subquery offers */
     struct str name;
     const struct type *type;
@@ -110,6 +121,7 @@ struct sql_column { /* what a table or subquery offers */
 /* One thing in FROM. */
 struct sql_table {
     enum sql_join join;
+    enum sql_strictness strictness;
     struct str database, name, alias;
     struct sql_query *query;   /* a subquery */
     struct sql_node *function; /* a table function */
@@ -121,8 +133,11 @@ struct sql_table {
     size_t arrays_count;
     size_t offset;
 
-    bool implicit;           /* of an arrayJoin() */
-    struct sql_call *unnest; /* of ARRAY JOIN: its arrays' types */
+    struct sql_thinning *thinning; /* NULL: all rows are joined */
+    struct sql_node *closeness;    /* of ASOF JOIN: the inequality of its ON */
+    bool is_to_be_absent;          /* of ANTI JOIN: rows with one of this table's do not count */
+    bool implicit;                 /* of an arrayJoin() */
+    struct sql_call *unnest;       /* of ARRAY JOIN: its arrays' types */
     struct sql_column *columns;
     size_t columns_count;
     bool *used;                      /* by column: the emitter read it */
@@ -250,7 +265,8 @@ struct sql_statement {
     struct str database, name; /* of the object; database empty: the current one; of a SELECT: has to exist */
     bool estimate;             /* EXPLAIN ESTIMATE */
     bool is_database;          /* EXISTS, SHOW CREATE: about a database */
-    bool is_other;             /* EXISTS: about what there is none of: a view, a dictionary, a temporary table */
+    bool is_temporary;         /* EXISTS, SHOW CREATE: about a temporary table */
+    bool is_other;             /* EXISTS: about what there is none of: a view, a dictionary */
     struct str format;
     struct insert_setting *settings;
     size_t settings_count;

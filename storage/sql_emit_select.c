@@ -30,6 +30,27 @@ static void emit_limit(const struct sql_node *limit, const struct sql_node *offs
         strbuf_addf(out, " OFFSET %lld", (long long)sql_node_constant(offset)->value.i);
 }
 
+static bool emit_condition(struct emitter *e, const char *keyword, const struct sql_node *node, struct strbuf *out)
+{
+    if (node == NULL)
+        return true;
+    strbuf_add_text(out, keyword);
+    return sql_emit_node(e, node, out);
+}
+
+/* WHERE, also of ANTI JOIN. */
+static bool emit_where(struct emitter *e, const struct sql_select *select, struct strbuf *out)
+{
+    const char *keyword = " WHERE ";
+    for (size_t i = 0; i < select->tables_count; i++) {
+        if (!select->tables[i].is_to_be_absent)
+            continue;
+        strbuf_addf(out, "%st%u.m IS NULL", keyword, select->tables[i].id);
+        keyword = " AND ";
+    }
+    return emit_condition(e, keyword, select->where, out);
+}
+
 static void emit_used(const struct sql_table *table, struct strbuf *out)
 {
     bool any = false;
@@ -43,19 +64,103 @@ static void emit_used(const struct sql_table *table, struct strbuf *out)
         strbuf_add_text(out, "1 AS z");
 }
 
-/* What is joined to something is wrapped, so that SQLite reads it once and makes an index of its own over it: it does
- * not do so for a virtual table. LIMIT -1 keeps it from being merged into the outer SELECT. */
-static bool emit_table(struct emitter *e, struct sql_table *table, bool wrapped, struct strbuf *out)
+/* What of a table can be read: a module, or a subquery. */
+static bool emit_rows(struct emitter *e, struct sql_table *table, struct strbuf *out)
 {
-    if (table->query != NULL) {
-        strbuf_add_char(out, '(');
-        if (!sql_emit_select_query(e, table->query, table->used, out))
-            return false;
-        strbuf_addf(out, ") AS t%u", table->id);
+    if (table->query == NULL) {
+        strbuf_add_text(out, table->source->module);
         return true;
     }
-    if (!wrapped) {
-        strbuf_addf(out, "%s AS t%u", table->source->module, table->id);
+    strbuf_add_char(out, '(');
+    if (!sql_emit_select_query(e, table->query, table->used, out))
+        return false;
+    strbuf_add_char(out, ')');
+    return true;
+}
+
+static bool emit_named(struct emitter *e, const struct sql_node *node, const char *name, size_t number,
+                       struct strbuf *out)
+{
+    strbuf_add_text(out, ", ");
+    if (!sql_emit_node(e, node, out))
+        return false;
+    strbuf_addf(out, " AS %s%zu", name, number);
+    return true;
+}
+
+/* SELECT columns, keys AS k*, moment AS m0, min(r) FROM (numbered rows) WHERE conditions GROUP BY k*, m0: SQLite takes
+ * what stands beside min() from the row that has it, the first one. */
+static bool emit_firsts(struct emitter *e, struct sql_table *table, size_t on, struct strbuf *out)
+{
+    const struct sql_thinning *thinning = table->thinning;
+    struct strbuf where = { .limit = SQL_TEXT_MAX };
+    const char *keyword = " WHERE ";
+    strbuf_add_text(out, "SELECT ");
+    emit_used(table, out);
+    e->on = on;
+    bool ok = true;
+    for (size_t i = 0; ok && i < thinning->keys_count; i++)
+        ok = emit_named(e, thinning->keys[i], "k", i, out);
+    for (size_t i = 0; ok && i < thinning->conditions_count; i++, keyword = " AND ")
+        ok = emit_condition(e, keyword, thinning->conditions[i], &where);
+    if (ok && thinning->moment != NULL) {
+        ok = emit_named(e, thinning->moment, "m", 0, out) && emit_condition(e, keyword, thinning->moment, &where);
+        strbuf_add_text(&where, " IS NOT NULL");
+    }
+    e->on = SIZE_MAX;
+    strbuf_add_text(out, ", min(r) FROM (SELECT ");
+    emit_used(table, out);
+    strbuf_add_text(out, ", row_number() OVER () AS r FROM ");
+    ok = ok && emit_rows(e, table, out);
+    strbuf_addf(out, ") AS t%u", table->id);
+    strbuf_add(out, strbuf_view(&where));
+    strbuf_fini(&where);
+    for (size_t i = 0; i < thinning->keys_count; i++)
+        strbuf_addf(out, "%sk%zu", i == 0 ? " GROUP BY " : ", ", i);
+    strbuf_add_text(out, thinning->moment != NULL ? ", m0" : "");
+    return ok;
+}
+
+static bool emit_thinned(struct emitter *e, struct sql_table *table, size_t on, struct strbuf *out)
+{
+    const struct sql_thinning *thinning = table->thinning;
+    strbuf_add_text(out, "(SELECT *");
+    for (size_t i = 0; thinning->moment != NULL && i < thinning->keys_count; i++)
+        if (i == 0)
+            strbuf_addf(out, ", %s(m0) OVER (PARTITION BY k0", thinning->next_is_later ? "lead" : "lag");
+        else
+            strbuf_addf(out, ", k%zu", i);
+    strbuf_add_text(out, thinning->moment != NULL ? " ORDER BY m0) AS n FROM (" : " FROM (");
+    if (!emit_firsts(e, table, on, out))
+        return false;
+    strbuf_addf(out, ")) AS t%u", table->id);
+    return true;
+}
+
+/* With a mark that it is there. */
+static bool emit_marked(struct emitter *e, struct sql_table *table, struct strbuf *out)
+{
+    strbuf_add_text(out, "(SELECT ");
+    emit_used(table, out);
+    strbuf_add_text(out, ", 1 AS m FROM ");
+    if (!emit_rows(e, table, out))
+        return false;
+    strbuf_addf(out, " LIMIT -1) AS t%u", table->id);
+    return true;
+}
+
+/* What is joined to something is wrapped, so that SQLite reads it once and makes an index of its own over it: it does
+ * not do so for a virtual table. LIMIT -1 keeps it from being merged into the outer SELECT. */
+static bool emit_table(struct emitter *e, struct sql_table *table, size_t place, struct strbuf *out)
+{
+    if (table->thinning != NULL)
+        return emit_thinned(e, table, MAX(place, 1), out);
+    if (table->is_to_be_absent)
+        return emit_marked(e, table, out);
+    if (table->query != NULL || place == 0) {
+        if (!emit_rows(e, table, out))
+            return false;
+        strbuf_addf(out, " AS t%u", table->id);
         return true;
     }
     strbuf_add_text(out, "(SELECT ");
@@ -93,7 +198,7 @@ static bool emit_from(struct emitter *e, struct sql_select *select, struct strbu
     }
     for (size_t i = 0; ok && i < select->tables_count; i++) {
         strbuf_add_text(out, i == 0 ? joins[SQL_JOIN_FIRST] : joins[select->tables[i].join]);
-        ok = select->tables[i].unnest != NULL || emit_table(e, &select->tables[i], i > 0, out);
+        ok = select->tables[i].unnest != NULL || emit_table(e, &select->tables[i], i, out);
         strbuf_add(out, strbuf_view(&on[i]));
     }
     for (size_t i = 0; i < select->tables_count; i++)
@@ -117,14 +222,6 @@ static bool emit_outputs(struct emitter *e, const struct sql_select *select, con
     if (!any)
         strbuf_add_text(out, select->aggregated && !select->group_by ? "count(*) AS z" : "1 AS z");
     return true;
-}
-
-static bool emit_condition(struct emitter *e, const char *keyword, const struct sql_node *node, struct strbuf *out)
-{
-    if (node == NULL)
-        return true;
-    strbuf_add_text(out, keyword);
-    return sql_emit_node(e, node, out);
 }
 
 static void emit_names(const struct sql_select *select, const bool *needed, struct strbuf *out)
@@ -285,7 +382,7 @@ static bool emit_plain(struct emitter *e, struct sql_select *select, const bool 
     bool ok = emit_outputs(e, select, needed, out) && (!staged || emit_keys(e, select, out)) &&
               emit_condition(e, " HAVING ", select->having, &having);
     e->set_of = NULL;
-    ok = ok && emit_condition(e, " WHERE ", select->where, &tail) && emit_group(e, select, set, &tail);
+    ok = ok && emit_where(e, select, &tail) && emit_group(e, select, set, &tail);
     strbuf_add(&tail, strbuf_view(&having));
     ok = ok && (staged || sql_emit_order(e, select->order, select->order_count, NULL, &tail)) &&
          emit_from(e, select, out);
@@ -375,7 +472,7 @@ static bool emit_totals(struct emitter *e, struct sql_select *select, struct str
     bool ok = emit_outputs(e, select, NULL, out);
     e->set_of = NULL;
     struct strbuf where = { .limit = SQL_TEXT_MAX };
-    ok = ok && emit_condition(e, " WHERE ", select->where, &where) && emit_from(e, select, out);
+    ok = ok && emit_where(e, select, &where) && emit_from(e, select, out);
     strbuf_add(out, strbuf_view(&where));
     strbuf_fini(&where);
     strbuf_add_char(out, ')');

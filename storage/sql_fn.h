@@ -26,8 +26,8 @@ bool sql_aggregate_bind(struct sql_resolver *r, struct sql_node *node, const str
                         const struct sql_combinators *combinators, struct err *err);
 
 /* sql_resolve.c */
-void sql_node_set_column(const struct sql_select *select, struct sql_node *node, struct sql_table *table,
-                         size_t column);
+void sql_node_set_column(struct sql_resolver *r, const struct sql_select *select, struct sql_node *node,
+                         struct sql_table *table, size_t column);
 
 /* sql_bridge.c */
 /* Binds a call of a function that the expressions of columns have; its arguments, lambdas apart, are resolved. */
@@ -55,6 +55,9 @@ sql_bind_fn sql_bind_compare, sql_bind_arithmetic, sql_bind_logic, sql_bind_not,
     sql_bind_identity, sql_bind_type_name, sql_bind_session, sql_bind_setting, sql_bind_now, sql_bind_least,
     sql_bind_not_distinct, sql_bind_nullable;
 sql_scalar_fn sql_run_compare, sql_run_arithmetic, sql_run_negate;
+
+/* sql_join.c: what ANY, SEMI, ANTI and ASOF say of the join of that table, whose ON is resolved. */
+bool sql_resolve_strictness(struct sql_resolver *r, struct sql_select *select, size_t index, struct err *err);
 
 /* sql_imply.c: adds to a resolved condition what it implies of columns. */
 void sql_imply(struct sql_resolver *r, struct sql_node **condition);

@@ -145,11 +145,38 @@ static bool join_condition(struct sql_parser *p, struct sql_table *table)
     return !list || sql_expect_symbol(p, ")");
 }
 
-/* The words before a joined table. *found false: no join follows. */
-static bool join_words(struct sql_parser *p, enum sql_join *join, bool *found)
+/* ALL, ANY, SEMI, ANTI, ASOF: before or behind the side. */
+static bool join_strictness(struct sql_parser *p, enum sql_strictness *strictness)
 {
-    static const char *const refused[] = { "ANY", "ASOF", "SEMI", "ANTI", "PASTE" };
+    static const char *const words[] = { [SQL_JOIN_ALL] = "ALL",
+                                         [SQL_JOIN_ANY] = "ANY",
+                                         [SQL_JOIN_SEMI] = "SEMI",
+                                         [SQL_JOIN_ANTI] = "ANTI",
+                                         [SQL_JOIN_ASOF] = "ASOF" };
+    for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
+        if (!sql_word(p, words[i]))
+            continue;
+        *strictness = (enum sql_strictness)i;
+        return true;
+    }
+    return false;
+}
+
+static bool check_strictness(struct sql_parser *p, enum sql_strictness strictness, enum sql_join *join)
+{
+    bool partial = strictness == SQL_JOIN_SEMI || strictness == SQL_JOIN_ANTI;
+    if (partial && *join == SQL_JOIN_INNER)
+        *join = SQL_JOIN_LEFT;
+    bool left = *join == SQL_JOIN_LEFT, right = *join == SQL_JOIN_RIGHT, inner = *join == SQL_JOIN_INNER;
+    bool may_be = strictness == SQL_JOIN_ALL || (strictness == SQL_JOIN_ASOF ? left || inner : left || right || inner);
+    return may_be || sql_unsupported(p, sql_peek(p).offset, "such a JOIN with ANY, SEMI, ANTI or ASOF");
+}
+
+/* The words before a joined table. *found false: no join follows. */
+static bool join_words(struct sql_parser *p, enum sql_join *join, enum sql_strictness *strictness, bool *found)
+{
     *found = true;
+    *strictness = SQL_JOIN_ALL;
     if (sql_symbol(p, ",")) {
         *join = SQL_JOIN_CROSS;
         return true;
@@ -157,6 +184,7 @@ static bool join_words(struct sql_parser *p, enum sql_join *join, bool *found)
     struct lexer before = p->lexer;
     sql_word(p, "GLOBAL");
     *join = SQL_JOIN_INNER;
+    bool strict = join_strictness(p, strictness);
     if (sql_word(p, "CROSS"))
         *join = SQL_JOIN_CROSS;
     else if (sql_word(p, "LEFT"))
@@ -171,13 +199,14 @@ static bool join_words(struct sql_parser *p, enum sql_join *join, bool *found)
         *join = *join == SQL_JOIN_LEFT ? SQL_JOIN_LEFT_ARRAY : SQL_JOIN_ARRAY;
         return sql_expect_word(p, "JOIN");
     }
-    for (size_t i = 0; i < ARRAY_COUNT(refused); i++)
-        if (sql_next_is_word(p, refused[i]))
-            return sql_unsupported(p, sql_peek(p).offset, arena_printf(p->arena, "%s JOIN", refused[i]));
+    if (sql_next_is_word(p, "PASTE"))
+        return sql_unsupported(p, sql_peek(p).offset, "PASTE JOIN");
     sql_word(p, "OUTER");
-    sql_word(p, "ALL");
+    if (!strict)
+        join_strictness(p, strictness);
+    sql_word(p, "OUTER");
     if (sql_word(p, "JOIN"))
-        return true;
+        return check_strictness(p, *strictness, join);
     p->lexer = before;
     *found = false;
     return true;
@@ -198,14 +227,17 @@ static bool from_clause(struct sql_parser *p, struct sql_select *select)
 {
     bool found = true;
     enum sql_join join = SQL_JOIN_FIRST;
+    enum sql_strictness strictness = SQL_JOIN_ALL;
     while (found) {
         if (select->tables_count == SQL_TABLES_MAX)
             return sql_unsupported(p, sql_peek(p).offset, "a join of more than 32 tables");
         struct sql_table *table = &select->tables[select->tables_count++];
         table->join = join;
+        table->strictness = strictness;
         bool array = join == SQL_JOIN_ARRAY || join == SQL_JOIN_LEFT_ARRAY;
         if (!(array ? array_item : table_item)(p, table) ||
-            (join != SQL_JOIN_FIRST && !array && !join_condition(p, table)) || !join_words(p, &join, &found))
+            (join != SQL_JOIN_FIRST && !array && !join_condition(p, table)) ||
+            !join_words(p, &join, &strictness, &found))
             return false;
     }
     return true;
@@ -689,7 +721,8 @@ static bool exists(struct sql_parser *p, struct sql_statement *statement)
     statement->kind = SQL_EXISTS;
     statement->is_database = sql_word(p, "DATABASE");
     if (!statement->is_database) {
-        statement->is_other = sql_word(p, "VIEW") || sql_word(p, "DICTIONARY") || sql_word(p, "TEMPORARY");
+        statement->is_temporary = sql_word(p, "TEMPORARY");
+        statement->is_other = sql_word(p, "VIEW") || sql_word(p, "DICTIONARY");
         sql_word(p, "TABLE");
     }
     return sql_object_name(p, statement);

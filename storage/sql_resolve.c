@@ -216,7 +216,25 @@ static void follow_shadow(const struct sql_select *select, struct sql_table **ta
     }
 }
 
-void sql_node_set_column(const struct sql_select *select, struct sql_node *node, struct sql_table *table, size_t column)
+/* Has a table before this one a column of the name? Of more than two joined tables, any other table? */
+static bool is_elsewhere(const struct sql_select *select, const struct sql_table *table, struct str name)
+{
+    size_t joined = 0;
+    for (size_t i = 0; i < select->tables_count; i++)
+        joined += select->tables[i].unnest == NULL;
+    for (size_t i = 0; i < select->tables_count; i++) {
+        const struct sql_table *other = &select->tables[i];
+        if (other == table || other->unnest != NULL || (other > table && joined <= 2))
+            continue;
+        for (size_t c = 0; c < other->columns_count; c++)
+            if (str_eq(other->columns[c].name, name))
+                return true;
+    }
+    return false;
+}
+
+void sql_node_set_column(struct sql_resolver *r, const struct sql_select *select, struct sql_node *node,
+                         struct sql_table *table, size_t column)
 {
     follow_shadow(select, &table, &column);
     const struct sql_column *c = &table->columns[column];
@@ -224,9 +242,9 @@ void sql_node_set_column(const struct sql_select *select, struct sql_node *node,
     node->table = table;
     node->column = column;
     node->type = table->source == NULL ? c->type : sql_type_of_column(table->source->run, c->type);
-    for (const struct sql_table *before = select->tables; before < table && table->unnest == NULL; before++)
-        for (size_t i = 0; i < before->columns_count; i++)
-            node->qualified |= str_eq(before->columns[i].name, c->name);
+    if (table->outer_since != SIZE_MAX && sql_setting_is_on(r->run, "join_use_nulls"))
+        node->type = sql_type_nullable(node->type, r->arena);
+    node->qualified = table->unnest == NULL && is_elsewhere(select, table, c->name);
 }
 
 /* An ALIAS column of a table: its expression, over that table alone, as the type it was declared with. */
@@ -268,7 +286,7 @@ static bool bind_column(struct sql_resolver *r, struct sql_node *node, struct sq
     }
     if (c->alias_text.len != 0)
         return alias_column(r, node, table, c, err);
-    sql_node_set_column(r->select, node, table, column);
+    sql_node_set_column(r, r->select, node, table, column);
     return true;
 }
 
@@ -313,8 +331,10 @@ static bool find_in_tables(struct sql_resolver *r, struct sql_node *node, bool *
     *found = true;
     if (!bind_column(r, node, hit, hit_column, hit_taken, err))
         return false;
-    if (node->emit == SQL_EMIT_COLUMN && node->parts_count == 1)
+    if (node->emit == SQL_EMIT_COLUMN && node->parts_count == 1) {
         node->peer = hit->columns[hit_column].peer;
+        node->qualified = false;
+    }
     return true;
 }
 

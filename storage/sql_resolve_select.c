@@ -132,7 +132,7 @@ static bool using_condition(struct sql_resolver *r, struct sql_select *select, s
                     continue;
                 struct sql_node *node = ARENA_NEW(r->arena, struct sql_node);
                 *node = (struct sql_node){ .kind = SQL_NAME, .state = SQL_RESOLVED, .offset = table->offset };
-                sql_node_set_column(select, node, &select->tables[t], c);
+                sql_node_set_column(r, select, node, &select->tables[t], c);
                 sides[side] = node;
             }
         if (sides[0] == NULL || sides[1] == NULL)
@@ -146,7 +146,8 @@ static bool using_condition(struct sql_resolver *r, struct sql_select *select, s
                 table->offset + 1);
         if (outer)
             sides[0]->table->columns[sides[0]->column].peer = sides[1];
-        terms[i] = sql_node_call(r, "equals", sides, 2, table->offset);
+        bool closest = table->strictness == SQL_JOIN_ASOF && i + 1 == table->using_count;
+        terms[i] = sql_node_call(r, closest ? "greaterOrEquals" : "equals", sides, 2, table->offset);
     }
     table->on = table->using_count == 1 ? terms[0] : sql_node_call(r, "and", terms, table->using_count, table->offset);
     return true;
@@ -190,6 +191,7 @@ static bool resolve_from(struct sql_resolver *r, struct sql_select *select, stru
         r->where = "JOIN ON";
         ok = ok && (table->on == NULL || (sql_resolve_node(r, table->on, err) && sql_condition(r, &table->on, err)));
         r->no_aggregates = false;
+        ok = ok && (table->on == NULL || sql_resolve_strictness(r, select, i, err));
         if (!ok) {
             select->tables_count = all;
             return false;
@@ -222,6 +224,14 @@ static bool used_before(const struct sql_select *select, size_t table, struct st
 {
     for (size_t i = 0; i < select->tables[table].using_count; i++)
         if (str_eq(select->tables[table].using_names[i], name))
+            return true;
+    return false;
+}
+
+static bool used_anywhere(const struct sql_select *select, struct str name)
+{
+    for (size_t i = 0; i < select->tables_count; i++)
+        if (used_before(select, i, name))
             return true;
     return false;
 }
@@ -266,8 +276,9 @@ static bool expand_star(struct sql_resolver *r, struct sql_select *select, const
             struct sql_node *node = ARENA_NEW(r->arena, struct sql_node);
             *node = (struct sql_node){ .kind = SQL_NAME, .state = SQL_RESOLVED, .offset = star->offset };
             node->parts[node->parts_count++] = table->columns[c].name;
-            sql_node_set_column(select, node, table, c);
+            sql_node_set_column(r, select, node, table, c);
             node->peer = star->parts_count == 0 ? table->columns[c].peer : NULL;
+            node->qualified &= star->parts_count > 0 || !used_anywhere(select, table->columns[c].name);
             outputs_add(r, o, node);
         }
     }

@@ -195,6 +195,9 @@ bool sql_resolve_array_join(struct sql_resolver *r, struct sql_select *select, s
 bool sql_resolve_array_join_call(struct sql_resolver *r, struct sql_node *node, struct err *err);
 bool sql_unnest_register(struct sqlite3 *db, struct sql_run *run, struct err *err);
 
+/* A Bool setting: of the statement's own clause, else of the session (sql.c). */
+bool sql_setting_is_on(const struct sql_run *run, const char *name);
+
 /* ---- printing (sql_emit.c) ---- */
 
 /* SQLite's SQL of a resolved query; what it does not have is empty. They run in this order. */

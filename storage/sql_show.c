@@ -209,6 +209,7 @@ static bool show_create(struct sql_parser *p, struct sql_statement *statement)
 {
     statement->kind = SQL_SHOW_CREATE;
     statement->is_database = sql_word(p, "DATABASE");
+    statement->is_temporary = !statement->is_database && sql_word(p, "TEMPORARY");
     if (!statement->is_database)
         sql_word(p, "TABLE");
     return sql_object_name(p, statement);

@@ -156,6 +156,26 @@ static void add_table(struct sql_system_row *row, struct table *table)
     sql_system_end(row);
 }
 
+static void add_temporary_table(struct sql_system_row *row, const struct sql_named_block *table)
+{
+    struct strbuf text = { 0 };
+    sql_system_text(row, "name", table->name);
+    sql_system_text(row, "table", table->name);
+    sql_system_text(row, "engine", table->def->engine);
+    sql_system_number(row, "is_temporary", 1);
+    table_def_print_line(table->def, &text);
+    sql_system_text(row, "create_table_query", strbuf_view(&text));
+    strbuf_clear(&text);
+    table_def_print_engine(table->def, &text);
+    sql_system_text(row, "engine_full", strbuf_view(&text));
+    strbuf_fini(&text);
+    sql_system_number(row, "total_rows", table->block->rows);
+    sql_system_number(row, "total_bytes", block_bytes(table->block));
+    sql_system_text(row, "comment", table->def->comment);
+    sql_system_number(row, "has_own_data", 1);
+    sql_system_end(row);
+}
+
 static void add_own_table(struct sql_system_row *row, struct str database, struct str name, const char *engine,
                           struct str select)
 {
@@ -180,6 +200,9 @@ static bool fill_tables(void *context, struct block *block, struct err *err)
         table_unref(tables[i]);
     }
     free(tables);
+    for (size_t i = 0; i < run->session->tables_count; i++)
+        if (run->session->tables[i].def != NULL)
+            add_temporary_table(&row, &run->session->tables[i]);
     for (size_t i = 0; i < sql_system_count(run->session); i++)
         add_own_table(&row, STR("system"), sql_system_name(run->session, i), "SystemTable", STR_EMPTY);
     for (size_t i = 0; sql_view_name(i) != NULL; i++)
@@ -229,6 +252,12 @@ static void add_column(struct sql_system_row *row, const struct table_def *def, 
     sql_system_end(row);
 }
 
+static void add_columns(struct sql_system_row *row, const struct table_def *def)
+{
+    for (size_t i = 0; i < def->schema->columns_count; i++)
+        add_column(row, def, &def->schema->columns[i], i + 1);
+}
+
 static bool add_system_columns(struct sql_run *run, struct sql_system_row *row, struct err *err);
 
 static bool fill_columns(void *context, struct block *block, struct err *err)
@@ -239,12 +268,13 @@ static bool fill_columns(void *context, struct block *block, struct err *err)
     size_t count;
     store_tables(run->session->store, STR_EMPTY, &tables, &count);
     for (size_t i = 0; i < count; i++) {
-        const struct table_def *def = table_def(tables[i]);
-        for (size_t k = 0; k < def->schema->columns_count; k++)
-            add_column(&row, def, &def->schema->columns[k], k + 1);
+        add_columns(&row, table_def(tables[i]));
         table_unref(tables[i]);
     }
     free(tables);
+    for (size_t i = 0; i < run->session->tables_count; i++)
+        if (run->session->tables[i].def != NULL)
+            add_columns(&row, run->session->tables[i].def);
     return add_system_columns(run, &row, err);
 }
 

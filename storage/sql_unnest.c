@@ -60,7 +60,7 @@ static bool add_nested(struct sql_resolver *r, struct sql_select *select, struct
                 continue;
             struct sql_node *array = ARENA_NEW(r->arena, struct sql_node);
             *array = (struct sql_node){ .kind = SQL_NAME, .state = SQL_RESOLVED, .offset = node->offset };
-            sql_node_set_column(select, array, of, c);
+            sql_node_set_column(r, select, array, of, c);
             struct str name = of->columns[c].name;
             if (node->alias.len > 0)
                 name = str_of(arena_printf(r->arena, STR_FMT "." STR_FMT, STR_ARG(node->alias),
@@ -142,7 +142,7 @@ bool sql_resolve_array_join_call(struct sql_resolver *r, struct sql_node *node, 
         table->unnest->types_count = 1;
         select->tables_count++;
     }
-    sql_node_set_column(select, node, table, 0);
+    sql_node_set_column(r, select, node, table, 0);
     node->constant = false;
     return true;
 }

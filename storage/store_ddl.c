@@ -60,6 +60,40 @@ static bool drop_database(struct run *run, struct err *err)
     return true;
 }
 
+static bool move_tables(struct run *run, struct database *from, struct database *to, struct err *err)
+{
+    struct table **tables = NULL;
+    size_t count = 0;
+    bool ok = true;
+    store_tables(run->store, str_of(from->name), &tables, &count);
+    for (size_t i = 0; i < count; i++) {
+        ok = ok && catalog_rename_table(run->store, tables[i], from, to, table_def(tables[i])->name, err);
+        table_unref(tables[i]);
+    }
+    free(tables);
+    return ok;
+}
+
+/* Table by table: a crash on the way leaves both databases, and every table in one of them. */
+static bool rename_database(struct run *run, struct err *err)
+{
+    struct str from = run->statement.names[0].database, to = run->statement.names[1].database;
+    struct database *source = catalog_database(run->store, from);
+    if (source == NULL)
+        return run->statement.if_exists || no_database(from, err);
+    if (str_is(from, "default"))
+        return err_set(err, ERR_NOT_IMPLEMENTED, "the database default cannot be renamed, only its tables");
+    if (catalog_database(run->store, to) != NULL || is_reserved(to))
+        return err_set(err, ERR_DATABASE_ALREADY_EXISTS, "Database " STR_FMT " already exists", STR_ARG(to));
+    struct str comment = source->comment == NULL ? STR_EMPTY : str_of(source->comment);
+    bool ok = catalog_create_database(run->store, to, comment, err) &&
+              move_tables(run, source, catalog_database(run->store, to), err) &&
+              catalog_drop_database(run->store, source, err);
+    if (ok)
+        log_info("database renamed: from=" STR_FMT " to=" STR_FMT, STR_ARG(from), STR_ARG(to));
+    return ok;
+}
+
 /* ---- tables ---- */
 
 /* CREATE TABLE t AS other: its columns, and its clauses where the statement brings none of its own. */
@@ -349,6 +383,8 @@ static bool run_locked(struct run *run, struct err *err)
         return truncate_tables(run, err);
     case DDL_RENAME:
         return each_pair(run, rename_table, err);
+    case DDL_RENAME_DATABASE:
+        return rename_database(run, err);
     case DDL_EXCHANGE:
         return each_pair(run, exchange_tables, err);
     case DDL_ALTER:
@@ -372,7 +408,9 @@ bool store_ddl(struct store *store, struct str query, struct str database, bool 
     if (ok) {
         enum ddl_kind kind = run.statement.kind;
         *mine = kind != DDL_NONE;
-        if (kind == DDL_OPTIMIZE) {
+        if (run.statement.temporary) {
+            ok = err_set(err, ERR_NOT_IMPLEMENTED, "temporary tables live in sessions");
+        } else if (kind == DDL_OPTIMIZE) {
             ok = optimize(&run, err); /* may take long: other statements go on */
         } else if (kind == DDL_STOP_MERGES || kind == DDL_START_MERGES) {
             ok = stop_merges(&run, kind == DDL_STOP_MERGES, err);

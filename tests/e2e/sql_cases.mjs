@@ -1,6 +1,6 @@
 // SELECTs over metrics and clicks (tests/cases/sql/*.jsonl) with what the ClickHouse engine (26.7.2.1) said: the same names,
-// types and values, or the same error. A case with "refused" is one we do not understand: any error will do, another answer
-// will not. sql_cases.mjs FLOOR wants that many answered; --record asks the engine anew, where script/test has fetched it.
+// types and values, or the same error. They run in their order, those with a "session" in one. A case with "refused" is one
+// we do not understand: any error will do, another answer will not. sql_cases.mjs FLOOR wants that many answered; --record asks the engine anew, where script/test has fetched it.
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -35,7 +35,8 @@ async function load(url) {
   }
 }
 
-const select = (url, query) => ask(url, query, { default_format: 'TabSeparatedWithNamesAndTypes', max_threads: 1 })
+const select = (url, { query, session }) =>
+  ask(url, query, { default_format: 'TabSeparatedWithNamesAndTypes', max_threads: 1, ...session && { session_id: session } })
 const read = (file) => fs.readFileSync(path.join(dir, file), 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line))
 const files = fs.readdirSync(dir).filter((name) => name.endsWith('.jsonl')).sort()
 
@@ -53,7 +54,9 @@ async function record() {
   await load(url)
   for (const file of files) {
     const lines = []
-    for (const { query, refused } of read(file)) lines.push(JSON.stringify({ query, ...await select(url, query), refused }))
+    for (const { query, session, refused } of read(file)) {
+      lines.push(JSON.stringify({ query, session, ...await select(url, { query, session }), refused }))
+    }
     fs.writeFileSync(path.join(dir, file), lines.join('\n') + '\n')
   }
   await engine.stop()
@@ -69,8 +72,8 @@ if (process.argv[2] === '--record') {
     'every answer is the engine\'s': async () => {
       const wrong = []
       let answered = 0
-      for (const { query, answer, error, refused } of files.flatMap(read)) {
-        const got = await select(d.url, query)
+      for (const { query, session, answer, error, refused } of files.flatMap(read)) {
+        const got = await select(d.url, { query, session })
         const right = got.answer !== undefined && answer !== undefined && same(got.answer, answer)
         answered += right
         if (!right && !(got.error !== undefined && (refused || got.error === error))) {

@@ -1,4 +1,4 @@
-// Statements around SELECT: CREATE TABLE ... AS SELECT, files of a form as tables, IN of a name, CHECK TABLE, SHOW INDEX.
+// Statements around SELECT: CREATE TABLE ... AS SELECT, temporary tables, files of a form as tables, IN of a name, CHECK TABLE, SHOW INDEX.
 import { Daemon, check, equal, test } from './lib.mjs'
 
 const d = await Daemon.start()
@@ -49,6 +49,20 @@ await test(d, {
     equal(await ask('SELECT n FROM c WHERE n IN z'), '', 'a table without rows')
     equal(await ask('WITH t AS (SELECT 2 AS x) SELECT n FROM c WHERE n IN t'), '2\n', 'a WITH')
     equal(await ask('SELECT n FROM c WHERE n NOT IN (SELECT n FROM c WHERE n > 0)'), '0\n', 'a subquery')
+  },
+  'a temporary table is gone with its session, its place in another, and a restart': async () => {
+    const mine = { session_id: 'mine' }
+    equal(await ask('CREATE TEMPORARY TABLE c AS SELECT 5 AS n', mine), '', 'created')
+    equal(await ask('INSERT INTO c VALUES (6)', { ...mine, async_insert: 1, wait_for_async_insert: 0 }), '', 'an insert')
+    equal(await ask('SELECT * FROM c', mine), '5\n6\n', 'hides the table of its name')
+    equal(await ask('SELECT count() FROM c', { session_id: 'other' }), '3\n', 'in its session alone')
+    equal(await ask('INSERT INTO c SELECT n + 10 FROM c', mine), '', 'rows of its own')
+    equal(await ask('SELECT max(n) FROM c', { ...mine, session_timeout: 0 }), '16\n', 'are there, until the session ends')
+    equal(await ask('SELECT count() FROM c', mine), '3\n', 'then it is the table again')
+    equal(await ask('CREATE TEMPORARY TABLE kept AS SELECT 1 AS n', mine), '', 'another')
+    await d.restart()
+    equal(await ask('SELECT * FROM kept', mine), 'error 60', 'no restart brings it back')
+    equal(await ask('CREATE TEMPORARY TABLE big AS SELECT repeat(\'x\', 1000) AS s FROM numbers(40000)', mine), 'error 307', 'it is bounded')
   },
   'tables can be checked and described': async () => {
     equal(await ask('CHECK TABLE c'), 'all_1_1_0\t1\t\n', 'a part')
