@@ -71,15 +71,17 @@ static int watch(void *context)
 /* Only what the emitter prints. */
 static int authorize(void *context, int action, const char *a, const char *b, const char *c, const char *d)
 {
-    static const char *const functions[] = { "ch",         "cha",      "count",        "min",       "max",
-                                             "coalesce",   "ifnull",   "iif",          "rank",      "dense_rank",
-                                             "row_number", "ntile",    "percent_rank", "cume_dist", "lag",
-                                             "lead",       "nth_value" };
+    static const char *const functions[] = { "ch",         "count",      "min",   "max",
+                                             "coalesce",   "ifnull",     "iif",   "rank",
+                                             "dense_rank", "row_number", "ntile", "percent_rank",
+                                             "cume_dist",  "lag",        "lead",  "nth_value" };
     const struct sql_run *run = context;
     (void)a;
     (void)c;
     (void)d;
     if (action == SQLITE_SELECT || action == SQLITE_READ || run->declaring)
+        return SQLITE_OK;
+    if (action == SQLITE_FUNCTION && str_starts(str_of(b), STR(SQL_AGGREGATE_PREFIX)))
         return SQLITE_OK;
     if (action == SQLITE_FUNCTION)
         for (size_t i = 0; i < ARRAY_COUNT(functions); i++)

@@ -157,7 +157,8 @@ bool sql_aggregate_step(struct sql_state *state, size_t count, struct err *err);
 bool sql_frame_push(struct sql_state *state, size_t count, struct err *err); /* call->args */
 void sql_frame_pop(struct sql_state *state, size_t count);
 bool sql_frame_value(struct sql_state *state, struct sql_value *out, struct err *err);
-/* Registers ch and cha. */
+/* Registers ch, which calls functions by their index, and a function for each aggregate: this and its index. */
+#define SQL_AGGREGATE_PREFIX "agg"
 bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err *err);
 
 /* Converts one cell: what CAST and toX() do. from and to are columns; pushes one row to to. */
