@@ -574,6 +574,11 @@ bool buffers_have_room(struct buffers *b, const struct shape *shape, uint64_t co
     mutex_lock(&b->lock);
     bool ok = may_put(b, shape, cost, err);
     mutex_unlock(&b->lock);
+    uint64_t max = b->limits.total_bytes_max;
+    if (!ok && err->code != ERR_ABORTED && cost > max)
+        err_set(err, ERR_QUERY_IS_TOO_LARGE,
+                "An insert of %llu bytes is larger than what all inserts may take (%llu bytes)",
+                (unsigned long long)cost, (unsigned long long)max);
     return ok;
 }
 

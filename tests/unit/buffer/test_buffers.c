@@ -480,6 +480,10 @@ static void o2_whether_there_is_room_is_known_before_the_body(void **state)
     assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
     for (int i = 0; i < 3; i++)
         assert_true(buffers_have_room(f->buffers, shape, cost, &err));
+    assert_false(buffers_have_room(f->buffers, shape, 2 * cost, &err));
+    assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
+    assert_false(buffers_have_room(f->buffers, shape, 2 * cost + 1, &err)); /* nor later */
+    assert_int_equal(err.code, ERR_QUERY_IS_TOO_LARGE);
     assert_true(buffers_put(f->buffers, probe, f->now, &err));
     assert_false(buffers_have_room(f->buffers, shape, cost, &err));
     f->now += NS_PER_S;
