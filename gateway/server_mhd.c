@@ -60,6 +60,7 @@ struct conn {
     bool certificate_read;
     struct strbuf certificate; /* names of the client's, a line each; empty: none that counts */
     bool is_sending;           /* a body that was refused */
+    bool is_unread;            /* at the last look bytes of the body waited in the socket */
     char peer[64];
 };
 
@@ -532,6 +533,7 @@ static void begin_body(struct server *server, struct conn *conn)
     conn->window_ns = now_ns + (BODY_ALLOWANCE_S + BODY_WINDOW_S) * NS_PER_S;
     conn->window_bytes = 0;
     conn->scan_bytes = UINT64_MAX; /* not looked at yet */
+    conn->is_unread = false;
 }
 
 static enum MHD_Result after_head(struct server *server, struct MHD_Connection *connection, struct request *request,
@@ -631,19 +633,25 @@ static bool body_crawls(const struct server *server, struct conn *conn)
     return slow;
 }
 
-/* A close that came together with the last bytes is an event that the library does not see again. */
-static bool sender_left(const struct conn *conn, uint64_t received)
+/* Nothing came since the last look. A close that came together with the last bytes is an event that the library does
+ * not see again. And over bytes that it has no room for, of a chunk's size without an end, it would turn in a circle;
+ * that it does not take them shows at the second look, as at the first they may have come this moment. */
+static bool body_stands(struct conn *conn)
 {
     char byte;
-    return received == conn->scan_bytes && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    ssize_t n = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool was_unread = conn->is_unread;
+    conn->is_unread = n > 0;
+    return n == 0 || (n > 0 && was_unread);
 }
 
 static bool body_is_hopeless(const struct server *server, struct conn *conn)
 {
     uint64_t received = conn->request == NULL ? 0 : conn->request->body_bytes;
-    bool hopeless = sender_left(conn, received) || body_crawls(server, conn);
+    bool moves = received != conn->scan_bytes;
+    conn->is_unread = conn->is_unread && !moves;
     conn->scan_bytes = received;
-    return hopeless;
+    return (!moves && body_stands(conn)) || body_crawls(server, conn);
 }
 
 /* Slow senders keep a connection only so long. The library cleans up after the shutdown. */
