@@ -62,6 +62,7 @@
     X(SPOOL_SYNC_DURATION, "sluice_spool_sync_duration_seconds", histogram, "", "Time of one group commit of the spool.") \
     X(SPOOL_SYNC_INSERTS, "sluice_spool_sync_inserts", histogram, "", "Inserts made durable by one group commit.") \
     X(DISK_FREE_BYTES, "sluice_disk_free_bytes", gauge, "dir", "Free bytes on the file system of a directory.") \
+    X(DISK_RESERVE_BYTES, "sluice_disk_reserve_bytes", gauge, "", "Room kept for a full disk (storage.reserve); 0 while it is given up.") \
     X(DISK_ERRORS, "sluice_disk_errors_total", counter, "op", "Disk operations that failed.") \
     X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \
     X(RECOVERY_SECONDS, "sluice_recovery_duration_seconds", gauge, "", "Time that the last start spent on recovery.") \

@@ -168,6 +168,8 @@ static const char *write_letters(struct flusher *flusher, struct insert **insert
         err_set(&err, ERR_NOT_IMPLEMENTED, "dead letters are off");
     else
         written = dlq_add_many(dlq, letters, count, &err);
+    if (written < count && err.code == ERR_NOT_ENOUGH_SPACE) /* the disk may have given up its reserve */
+        written += dlq_add_many(dlq, letters + written, count - written, &err);
     CRASH_POINT("letters.added");
     for (size_t i = 0; i < count; i++) {
         inserts[i]->letter_written = i < written;

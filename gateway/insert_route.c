@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/reserve.h"
 #include "buffer/buffers.h"
 #include "buffer/spool.h"
 #include "config/config.h"
@@ -337,6 +338,8 @@ bool insert_finds_room(const struct request *request, const struct plan *plan, s
     uint64_t cost = request->content_length;
     if (plan->shape == NULL || plan->is_select || plan->null_schema != NULL)
         return true;
+    if (reserve_is_gone(gateway->reserve, err))
+        return false;
     if (buffers_have_room(gateway->buffers, plan->shape, cost, err))
         return true;
     bool may_spill = !plan->settings.wait && (plan->settings.spooled || plan->settings.spool != SPOOL_OFF);
