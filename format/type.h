@@ -86,6 +86,9 @@ enum type_layout { TYPE_ONE_LINE, TYPE_LINES, TYPE_DDL };
 /* depth: of what stands around it, in steps of four spaces. */
 void type_print(const struct type *type, enum type_layout layout, unsigned depth, struct strbuf *out);
 
+/* Makes the text of a type that has none yet; its children have theirs. */
+void type_print_canonical(const struct type *type, struct strbuf *out);
+
 /* Every name of a type, aliases too: does its case not matter, can a column be of it? NULL behind the last. */
 const char *type_family_name(size_t index, bool *any_case, bool *held);
 

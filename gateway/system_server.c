@@ -83,6 +83,9 @@ static void each_process(void *context, const struct request *request)
     sql_system_number(row, "is_cancelled", atomic_load_explicit(&request->cancel, memory_order_relaxed));
     sql_system_number(row, "read_rows", atomic_load_explicit(&request->progress.rows, memory_order_relaxed));
     sql_system_number(row, "read_bytes", atomic_load_explicit(&request->progress.bytes, memory_order_relaxed));
+    sql_system_number(row, "memory_usage", atomic_load_explicit(&request->progress.memory_bytes, memory_order_relaxed));
+    sql_system_number(row, "peak_memory_usage",
+                      atomic_load_explicit(&request->progress.memory_bytes, memory_order_relaxed));
     sql_system_text(row, "query", request->statement);
     sql_system_text(row, "current_database", request->plan->database);
     sql_system_end(row);
@@ -112,19 +115,7 @@ static const char query_log_columns[] =
     "ProfileEvents Map(LowCardinality(String), UInt64), "
     "Settings Map(LowCardinality(String), LowCardinality(String))";
 
-enum { QUERY_FINISH = 2, EXCEPTION_BEFORE_START = 3, EXCEPTION_WHILE_PROCESSING = 4, SECONDS_A_DAY = 86400 };
-
-static void put_times(struct sql_system_row *row, int64_t start_ns, uint64_t duration_ns)
-{
-    uint64_t start_us = (uint64_t)start_ns / NS_PER_US, end_us = start_us + duration_ns / NS_PER_US;
-    uint64_t end_s = end_us * NS_PER_US / NS_PER_S;
-    sql_system_number(row, "event_date", end_s / SECONDS_A_DAY);
-    sql_system_number(row, "event_time", end_s);
-    sql_system_number(row, "event_time_microseconds", end_us);
-    sql_system_number(row, "query_start_time", start_us * NS_PER_US / NS_PER_S);
-    sql_system_number(row, "query_start_time_microseconds", start_us);
-    sql_system_number(row, "query_duration_ms", duration_ns / NS_PER_MS);
-}
+enum { QUERY_FINISH = 2, EXCEPTION_BEFORE_START = 3, EXCEPTION_WHILE_PROCESSING = 4 };
 
 /* The first word as the engine writes it: "Select", "Create". */
 static void put_kind(struct sql_system_row *row, struct str query)
@@ -152,7 +143,10 @@ static void each_query(void *context, const struct query_log_row *logged)
                       !failed                 ? QUERY_FINISH
                       : logged->read_rows > 0 ? EXCEPTION_WHILE_PROCESSING
                                               : EXCEPTION_BEFORE_START);
-    put_times(row, logged->start_wall_ns, logged->duration_ns);
+    sql_system_event(row, logged->start_wall_ns + (int64_t)logged->duration_ns);
+    sql_system_seconds(row, "query_start_time", logged->start_wall_ns);
+    sql_system_micros(row, "query_start_time_microseconds", logged->start_wall_ns);
+    sql_system_number(row, "query_duration_ms", logged->duration_ns / NS_PER_MS);
     sql_system_number(row, "read_rows", logged->read_rows);
     sql_system_number(row, "read_bytes", logged->read_bytes);
     sql_system_number(row, "result_rows", logged->result_rows);
@@ -188,7 +182,7 @@ static void each_error(void *context, const struct query_log_error *error)
     sql_system_text(row, "name", str_of(err_name(error->code)));
     sql_system_number(row, "code", (uint64_t)error->code);
     sql_system_number(row, "value", error->count);
-    sql_system_number(row, "last_error_time", (uint64_t)error->last_wall_ns / NS_PER_S);
+    sql_system_seconds(row, "last_error_time", error->last_wall_ns);
     sql_system_text(row, "last_error_message", str_of(error->text));
     sql_system_end(row);
 }

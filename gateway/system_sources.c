@@ -1,5 +1,4 @@
-/* system_sources.c: see system_sources.h. Each source is a line of column definitions and a fill function that pushes
- * the columns in that order. */
+/* system_sources.c: see system_sources.h. Each source is a line of column definitions and a fill function. */
 #include "gateway/system_sources.h"
 
 #include <stdlib.h>
@@ -20,68 +19,6 @@
 #include "storage/sql.h"
 #include "storage/sql_system.h"
 
-/* Pushes the columns of one row, one after the other. */
-struct row {
-    struct block *block;
-    size_t at;
-};
-
-static struct row row_start(struct block *block)
-{
-    return (struct row){ block, 0 };
-}
-
-static struct column *next(struct row *row)
-{
-    must(row->at < row->block->columns_count);
-    return &row->block->columns[row->at++];
-}
-
-static void put_str(struct row *row, struct str s)
-{
-    column_push_str(next(row), s);
-}
-
-static void put_text(struct row *row, const char *text)
-{
-    put_str(row, str_of(text));
-}
-
-static void put_u64(struct row *row, uint64_t v)
-{
-    column_push_fixed(next(row), &v);
-}
-
-static void put_u8(struct row *row, uint8_t v)
-{
-    column_push_fixed(next(row), &v);
-}
-
-static void put_seconds(struct row *row, int64_t wall_ns) /* DateTime */
-{
-    uint32_t seconds = wall_ns <= 0 ? 0 : (uint32_t)(wall_ns / (int64_t)NS_PER_S);
-    column_push_fixed(next(row), &seconds);
-}
-
-static void put_micros(struct row *row, int64_t wall_ns) /* DateTime64(6) */
-{
-    int64_t micros = wall_ns / (int64_t)NS_PER_US;
-    column_push_fixed(next(row), &micros);
-}
-
-/* What there is nothing to say about. */
-static void put_defaults(struct row *row, size_t columns)
-{
-    for (size_t i = 0; i < columns; i++)
-        column_push_default(next(row));
-}
-
-static void row_end(struct row *row)
-{
-    must(row->at == row->block->columns_count);
-    row->block->rows++;
-}
-
 /* --- asynchronous_inserts ----------------------------------------------------------------------------------------- */
 
 static const char inserts_columns[] =
@@ -90,14 +27,14 @@ static const char inserts_columns[] =
 
 static void each_buffer(void *context, const struct buffer_info *info)
 {
-    struct row row = row_start(context);
-    put_str(&row, info->shape->query);
-    put_str(&row, info->shape->database);
-    put_str(&row, info->shape->table);
-    put_text(&row, row_format_name(info->shape->format));
-    put_micros(&row, info->first_wall_ns);
-    put_u64(&row, info->bytes);
-    struct column *ids = next(&row), *bytes = next(&row);
+    struct sql_system_row *row = context;
+    sql_system_text(row, "query", info->shape->query);
+    sql_system_text(row, "database", info->shape->database);
+    sql_system_text(row, "table", info->shape->table);
+    sql_system_text(row, "format", str_of(row_format_name(info->shape->format)));
+    sql_system_micros(row, "first_update", info->first_wall_ns);
+    sql_system_number(row, "total_bytes", info->bytes);
+    struct column *ids = sql_system_cell(row, "entries.query_id"), *bytes = sql_system_cell(row, "entries.bytes");
     LIST_EACH (node, info->members) {
         const struct insert *insert = LIST_ENTRY(node, struct insert, link);
         uint64_t size = insert->body_bytes;
@@ -106,15 +43,16 @@ static void each_buffer(void *context, const struct buffer_info *info)
     }
     column_push_row_end(ids);
     column_push_row_end(bytes);
-    put_text(&row, info->batch_id);
-    row_end(&row);
+    sql_system_text(row, "batch_id", str_of(info->batch_id));
+    sql_system_end(row);
 }
 
 static bool fill_inserts(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
+    struct sql_system_row row = { .block = block };
     (void)err;
-    buffers_each(gateway->buffers, each_buffer, block);
+    buffers_each(gateway->buffers, each_buffer, &row);
     return true;
 }
 
@@ -129,47 +67,43 @@ static const char log_columns[] =
     "flush_query_id String, timeout_milliseconds UInt64, "
     "fields_skipped UInt64, outcome LowCardinality(String), code Int32, dead_letter Bool"; /* ours */
 
-struct log_fill {
-    struct gateway *gateway;
-    struct block *block;
+struct log_rows {
+    struct sql_system_row row;
+    struct str display_name;
 };
 
 static void each_logged(void *context, const struct insert_log_row *logged)
 {
-    struct log_fill *fill = context;
-    struct row row = row_start(fill->block);
-    int32_t code = logged->code;
-    uint16_t day = (uint16_t)(logged->arrival_wall_ns / (int64_t)(86400 * NS_PER_S));
-    put_text(&row, fill->gateway->display_name);
-    column_push_fixed(next(&row), &day);
-    put_seconds(&row, logged->arrival_wall_ns);
-    put_micros(&row, logged->arrival_wall_ns);
-    put_str(&row, logged->shape->query);
-    put_str(&row, logged->shape->database);
-    put_str(&row, logged->shape->table);
-    put_text(&row, row_format_name(logged->shape->format));
-    put_text(&row, logged->query_id);
-    put_u64(&row, logged->bytes);
-    put_u64(&row, logged->rows);
-    put_text(&row, logged->exception);
-    put_u8(&row, (uint8_t)logged->status);
-    put_u8(&row, 0);
-    put_seconds(&row, logged->flush_wall_ns);
-    put_micros(&row, logged->flush_wall_ns);
-    put_text(&row, logged->batch_id);
-    put_u64(&row, logged->wait_ms);
-    put_u64(&row, logged->fields_skipped);
-    put_text(&row, logged->outcome);
-    column_push_fixed(next(&row), &code);
-    put_u8(&row, logged->dead_letter);
-    row_end(&row);
+    struct log_rows *rows = context;
+    struct sql_system_row *row = &rows->row;
+    sql_system_text(row, "hostname", rows->display_name);
+    sql_system_event(row, logged->arrival_wall_ns);
+    sql_system_text(row, "query", logged->shape->query);
+    sql_system_text(row, "database", logged->shape->database);
+    sql_system_text(row, "table", logged->shape->table);
+    sql_system_text(row, "format", str_of(row_format_name(logged->shape->format)));
+    sql_system_text(row, "query_id", str_of(logged->query_id));
+    sql_system_number(row, "bytes", logged->bytes);
+    sql_system_number(row, "rows", logged->rows);
+    sql_system_text(row, "exception", str_of(logged->exception));
+    sql_system_number(row, "status", (uint64_t)logged->status);
+    sql_system_seconds(row, "flush_time", logged->flush_wall_ns);
+    sql_system_micros(row, "flush_time_microseconds", logged->flush_wall_ns);
+    sql_system_text(row, "flush_query_id", str_of(logged->batch_id));
+    sql_system_number(row, "timeout_milliseconds", logged->wait_ms);
+    sql_system_number(row, "fields_skipped", logged->fields_skipped);
+    sql_system_text(row, "outcome", str_of(logged->outcome));
+    sql_system_number(row, "code", (uint64_t)logged->code);
+    sql_system_number(row, "dead_letter", logged->dead_letter);
+    sql_system_end(row);
 }
 
 static bool fill_log(void *context, struct block *block, struct err *err)
 {
-    struct log_fill fill = { context, block };
+    struct gateway *gateway = context;
+    struct log_rows rows = { { .block = block }, str_of(gateway->display_name) };
     (void)err;
-    insert_log_each(fill.gateway->insert_log, each_logged, &fill);
+    insert_log_each(gateway->insert_log, each_logged, &rows);
     return true;
 }
 
@@ -182,37 +116,35 @@ static const char letters_columns[] =
 
 enum { LETTERS_PAGE = 256, LETTERS_BODY_MAX = 64 << 20 };
 
-static void put_letter(struct gateway *gateway, struct block *block, const struct letter *letter, uint64_t *body_bytes)
+static void put_letter(struct gateway *gateway, struct sql_system_row *row, const struct letter *letter,
+                       uint64_t *body_bytes)
 {
-    struct row row = row_start(block);
     struct arena *arena = arena_new(4096);
     struct letter whole = { 0 };
     struct err err;
     struct strbuf id = { 0 };
-    int32_t code = letter->code;
-    uint32_t attempts = letter->attempts;
     struct str body = STR_EMPTY;
     if (*body_bytes + letter->body_bytes <= LETTERS_BODY_MAX && dlq_get(gateway->dlq, letter->id, arena, &whole, &err))
         body = whole.body; /* a letter that went meanwhile is listed without */
     *body_bytes += body.len;
     strbuf_addf(&id, "%016llx", (unsigned long long)letter->id);
-    put_str(&row, strbuf_view(&id));
-    put_micros(&row, letter->first_wall_ns);
-    put_micros(&row, letter->last_wall_ns);
-    put_str(&row, letter->database);
-    put_str(&row, letter->table);
-    put_str(&row, letter->format);
-    put_str(&row, letter->user);
-    put_str(&row, letter->peer);
-    column_push_fixed(next(&row), &code);
-    put_str(&row, letter->reason);
-    put_u64(&row, letter->row);
-    put_str(&row, letter->column);
-    column_push_fixed(next(&row), &attempts);
-    put_str(&row, letter->token);
-    put_u64(&row, letter->body_bytes);
-    put_str(&row, body);
-    row_end(&row);
+    sql_system_text(row, "id", strbuf_view(&id));
+    sql_system_micros(row, "first_time", letter->first_wall_ns);
+    sql_system_micros(row, "last_time", letter->last_wall_ns);
+    sql_system_text(row, "database", letter->database);
+    sql_system_text(row, "table", letter->table);
+    sql_system_text(row, "format", letter->format);
+    sql_system_text(row, "user", letter->user);
+    sql_system_text(row, "peer", letter->peer);
+    sql_system_number(row, "code", (uint64_t)letter->code);
+    sql_system_text(row, "reason", letter->reason);
+    sql_system_number(row, "row", letter->row);
+    sql_system_text(row, "column", letter->column);
+    sql_system_number(row, "attempts", letter->attempts);
+    sql_system_text(row, "token", letter->token);
+    sql_system_number(row, "bytes", letter->body_bytes);
+    sql_system_text(row, "body", body);
+    sql_system_end(row);
     strbuf_fini(&id);
     arena_free(arena);
 }
@@ -220,6 +152,7 @@ static void put_letter(struct gateway *gateway, struct block *block, const struc
 static bool fill_letters(void *context, struct block *block, struct err *err)
 {
     struct gateway *gateway = context;
+    struct sql_system_row row = { .block = block };
     uint64_t after = 0, body_bytes = 0;
     size_t count = LETTERS_PAGE;
     while (count == LETTERS_PAGE) {
@@ -227,7 +160,7 @@ static bool fill_letters(void *context, struct block *block, struct err *err)
         struct letter *letters = NULL;
         bool ok = dlq_list(gateway->dlq, after, LETTERS_PAGE, arena, &letters, &count, err);
         for (size_t i = 0; ok && i < count; i++) {
-            put_letter(gateway, block, &letters[i], &body_bytes);
+            put_letter(gateway, &row, &letters[i], &body_bytes);
             after = letters[i].id;
         }
         arena_free(arena);
@@ -244,21 +177,18 @@ static const char settings_columns[] =
     "disallowed_values Array(String), readonly UInt8, type String, default String, alias_for String, "
     "is_obsolete UInt8, tier Enum8('Production' = 0, 'Obsolete' = 4, 'Experimental' = 8, 'Beta' = 12), origin String";
 
-static void put_setting(struct block *block, struct str name, struct str value, struct str default_text,
+static void put_setting(struct sql_system_row *row, struct str name, struct str value, struct str default_text,
                         const char *type, const char *help, const char *origin, bool readonly)
 {
-    struct row row = row_start(block);
-    put_str(&row, name);
-    put_str(&row, value);
-    put_u8(&row, !str_eq(value, default_text));
-    put_text(&row, help);
-    put_defaults(&row, 3); /* min, max, disallowed_values */
-    put_u8(&row, readonly);
-    put_text(&row, type);
-    put_str(&row, default_text);
-    put_defaults(&row, 3); /* alias_for, is_obsolete, tier */
-    put_text(&row, origin);
-    row_end(&row);
+    sql_system_text(row, "name", name);
+    sql_system_text(row, "value", value);
+    sql_system_number(row, "changed", !str_eq(value, default_text));
+    sql_system_text(row, "description", str_of(help));
+    sql_system_number(row, "readonly", readonly);
+    sql_system_text(row, "type", str_of(type));
+    sql_system_text(row, "default", default_text);
+    sql_system_text(row, "origin", str_of(origin));
+    sql_system_end(row);
 }
 
 /* A setting that carries the engine's name also speaks the engine's way of truth. */
@@ -284,13 +214,14 @@ static bool fill_settings(void *context, struct block *block, struct err *err)
     struct gateway *gateway = context;
     struct rules *rules = gateway_rules(gateway);
     const struct config *config = rules->config;
+    struct sql_system_row row = { .block = block };
     (void)err;
     for (size_t i = 0; i < config_settings_count(); i++) {
         struct config_setting_info info = config_setting_info(i);
         bool engine = engine_setting_find(str_of(info.name)) != NULL;
         struct strbuf value = { 0 };
         config_setting_text(config, i, &value);
-        put_setting(block, str_of(info.name), engine_text(engine, strbuf_view(&value)),
+        put_setting(&row, str_of(info.name), engine_text(engine, strbuf_view(&value)),
                     engine_text(engine, str_of(info.default_text)), info.type, info.help, config->origins[i],
                     !engine && !info.reloadable);
         strbuf_fini(&value);
@@ -300,7 +231,7 @@ static bool fill_settings(void *context, struct block *block, struct err *err)
         if (is_configured(str_of(setting->name)))
             continue;
         struct str text = str_of(setting->default_text);
-        put_setting(block, str_of(setting->name), text, text, setting->type, "", "default", false);
+        put_setting(&row, str_of(setting->name), text, text, setting->type, "", "default", false);
     }
     rules_unref(rules);
     return true;
@@ -311,50 +242,48 @@ static bool fill_settings(void *context, struct block *block, struct err *err)
 static const char metrics_columns[] = "metric String, value Int64, description String, labels String, !name String";
 static const char events_columns[] = "event String, value UInt64, description String, labels String, !name String";
 
+static void put_series(struct sql_system_row *row, const char *title, struct str name, struct str labels,
+                       struct str help, uint64_t value)
+{
+    sql_system_text(row, title, name);
+    sql_system_number(row, "value", value);
+    sql_system_text(row, "description", help);
+    sql_system_text(row, "labels", labels);
+    sql_system_text(row, "name", name);
+    sql_system_end(row);
+}
+
 static void each_metric(void *context, struct str name, struct str labels, struct str help, double value)
 {
-    struct row row = row_start(context);
-    if (str_ends(name, STR("_total")))
-        return;
-    int64_t whole = (int64_t)value; /* system.asynchronous_metrics has it as it is */
-    put_str(&row, name);
-    column_push_fixed(next(&row), &whole);
-    put_str(&row, help);
-    put_str(&row, labels);
-    put_str(&row, name);
-    row_end(&row);
+    if (!str_ends(name, STR("_total"))) /* whole numbers; system.asynchronous_metrics has them as they are */
+        put_series(context, "metric", name, labels, help, (uint64_t)(int64_t)value);
 }
 
 static void each_event(void *context, struct str name, struct str labels, struct str help, double value)
 {
-    struct row row = row_start(context);
-    if (!str_ends(name, STR("_total")))
-        return;
-    put_str(&row, name);
-    put_u64(&row, value < 0 ? 0 : (uint64_t)value);
-    put_str(&row, help);
-    put_str(&row, labels);
-    put_str(&row, name);
-    row_end(&row);
+    if (str_ends(name, STR("_total")))
+        put_series(context, "event", name, labels, help, value < 0 ? 0 : (uint64_t)value);
 }
 
 static bool fill_metrics(void *context, struct block *block, struct err *err)
 {
+    struct sql_system_row row = { .block = block };
     (void)context;
     (void)err;
-    metric_each(each_metric, block);
+    metric_each(each_metric, &row);
     return true;
 }
 
 static bool fill_events(void *context, struct block *block, struct err *err)
 {
+    struct sql_system_row row = { .block = block };
     (void)context;
     (void)err;
-    metric_each(each_event, block);
+    metric_each(each_event, &row);
     return true;
 }
 
-/* --- processes, build_options, users ------------------------------------------------------------------------------ */
+/* --- build_options, users ---------------------------------------------------------------------------------------- */
 
 static const char build_columns[] = "name String, value String";
 static const char users_columns[] =
@@ -374,13 +303,13 @@ static bool fill_build(void *context, struct block *block, struct err *err)
                                             { "ENGINE_INTERFACE", SLUICE_ENGINE_VERSION },
                                             { "BUILD_ID", SLUICE_BUILD },
                                             { "CXX_COMPILER", __VERSION__ } };
+    struct sql_system_row row = { .block = block };
     (void)context;
     (void)err;
     for (size_t i = 0; i < ARRAY_COUNT(pairs); i++) {
-        struct row row = row_start(block);
-        put_text(&row, pairs[i][0]);
-        put_text(&row, pairs[i][1]);
-        row_end(&row);
+        sql_system_text(&row, "name", str_of(pairs[i][0]));
+        sql_system_text(&row, "value", str_of(pairs[i][1]));
+        sql_system_end(&row);
     }
     return true;
 }
@@ -424,27 +353,20 @@ static const char grants_columns[] =
     "user_name Nullable(String), role_name Nullable(String), access_type String, database Nullable(String), table "
     "Nullable(String), column Nullable(String), is_partial_revoke UInt8, grant_option UInt8";
 
-/* pattern: "db.table", either may be '*'; a '*' becomes NULL, as the engine has it. */
-static void add_grant(struct block *block, const struct config_user *user, const char *access, struct str pattern)
+/* pattern: "db.table", either may be '*', which the engine has as NULL. */
+static void add_grant(struct sql_system_row *row, const struct config_user *user, const char *access,
+                      struct str pattern)
 {
-    struct row row = row_start(block);
     ptrdiff_t dot = str_find_char(pattern, '.');
     struct str database = dot < 0 ? pattern : str_sub(pattern, 0, (size_t)dot);
     struct str table = dot < 0 ? STR("*") : str_from(pattern, (size_t)dot + 1);
-    put_str(&row, user->name);
-    column_push_default(next(&row));
-    put_text(&row, access);
-    const struct str names[] = { database, table };
-    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
-        if (str_is(names[i], "*"))
-            column_push_default(next(&row));
-        else
-            put_str(&row, names[i]);
-    }
-    column_push_default(next(&row));
-    put_u8(&row, 0);
-    put_u8(&row, 0);
-    row_end(&row);
+    sql_system_text(row, "user_name", user->name);
+    sql_system_text(row, "access_type", str_of(access));
+    if (!str_is(database, "*"))
+        sql_system_text(row, "database", database);
+    if (!str_is(table, "*"))
+        sql_system_text(row, "table", table);
+    sql_system_end(row);
 }
 
 static bool fill_grants(void *context, struct block *block, struct err *err)
@@ -453,6 +375,7 @@ static bool fill_grants(void *context, struct block *block, struct err *err)
     struct gateway *gateway = context;
     struct rules *rules = gateway_rules(gateway);
     const struct auth *auth = rules->auth;
+    struct sql_system_row row = { .block = block };
     (void)err;
     for (size_t i = 0; i < auth_users_count(auth); i++) {
         const struct config_user *user = auth_user_at(auth, i);
@@ -460,9 +383,9 @@ static bool fill_grants(void *context, struct block *block, struct err *err)
             if ((user->grants >> bit & 1) == 0)
                 continue;
             for (size_t k = 0; k < user->tables.count; k++)
-                add_grant(block, user, access[bit], user->tables.items[k]);
+                add_grant(&row, user, access[bit], user->tables.items[k]);
             if (user->tables.count == 0)
-                add_grant(block, user, access[bit], STR("*.*"));
+                add_grant(&row, user, access[bit], STR("*.*"));
         }
     }
     rules_unref(rules);

@@ -13,11 +13,14 @@
 
 struct column *sql_system_cell(struct sql_system_row *row, const char *name)
 {
-    size_t i = 0;
-    while (i < row->block->columns_count && !str_is(row->block->names[i], name))
-        i++;
-    must(i < row->block->columns_count); /* sql_system.inc has it */
-    return &row->block->columns[i];
+    const struct block *block = row->block;
+    for (size_t tried = 0; tried < block->columns_count; tried++) {
+        size_t i = row->next;
+        row->next = i + 1 == block->columns_count ? 0 : i + 1; /* most are put in their order */
+        if (str_is(block->names[i], name))
+            return &block->columns[i];
+    }
+    must_fail(name, __FILE__, __LINE__); /* sql_system.inc has none such */
 }
 
 void sql_system_text(struct sql_system_row *row, const char *name, struct str text)
@@ -36,6 +39,24 @@ void sql_system_real(struct sql_system_row *row, const char *name, double number
     column_push_fixed(sql_system_cell(row, name), &number);
 }
 
+void sql_system_seconds(struct sql_system_row *row, const char *name, int64_t wall_ns)
+{
+    sql_system_number(row, name, wall_ns <= 0 ? 0 : (uint64_t)wall_ns / NS_PER_S);
+}
+
+void sql_system_micros(struct sql_system_row *row, const char *name, int64_t wall_ns)
+{
+    sql_system_number(row, name, (uint64_t)(wall_ns / (int64_t)NS_PER_US));
+}
+
+void sql_system_event(struct sql_system_row *row, int64_t wall_ns)
+{
+    enum { SECONDS_A_DAY = 86400 };
+    sql_system_number(row, "event_date", (uint64_t)wall_ns / (SECONDS_A_DAY * NS_PER_S));
+    sql_system_seconds(row, "event_time", wall_ns);
+    sql_system_micros(row, "event_time_microseconds", wall_ns);
+}
+
 void sql_system_fixed(struct sql_system_row *row, const char *name, const void *cell)
 {
     column_push_fixed(sql_system_cell(row, name), cell);
@@ -49,11 +70,6 @@ void sql_system_end(struct sql_system_row *row)
     for (size_t i = 0; i < block->columns_count; i++)
         while (block->columns[i].rows < block->rows)
             column_push_default(&block->columns[i]);
-}
-
-static uint64_t seconds_of(int64_t wall_ns)
-{
-    return wall_ns <= 0 ? 0 : (uint64_t)wall_ns / 1000000000;
 }
 
 /* ---- the tables that storage fills ---- */
@@ -265,8 +281,8 @@ static void add_part(struct sql_system_row *row, const struct table_def *def, co
     sql_system_number(row, "bytes_on_disk", part->bytes);
     sql_system_number(row, "bytes", part->bytes);
     sql_system_number(row, "data_compressed_bytes", part->bytes);
-    sql_system_number(row, "modification_time", seconds_of(part->created_wall_ns));
-    sql_system_number(row, "remove_time", info->active ? 0 : seconds_of(part->removed_wall_ns));
+    sql_system_seconds(row, "modification_time", part->created_wall_ns);
+    sql_system_seconds(row, "remove_time", info->active ? 0 : part->removed_wall_ns);
     sql_system_number(row, "refcount", (uint64_t)__atomic_load_n(&part->refs, __ATOMIC_RELAXED));
     sql_system_text(row, "partition_id", str_of(part->partition.id));
     sql_system_number(row, "min_block_number", part->name.first);
@@ -390,7 +406,7 @@ static void add_detached_part(struct sql_system_row *row, const struct table_def
     sql_system_text(row, "name", strbuf_view(&name));
     strbuf_fini(&name);
     sql_system_number(row, "bytes_on_disk", part->bytes);
-    sql_system_number(row, "modification_time", seconds_of(part->created_wall_ns));
+    sql_system_seconds(row, "modification_time", part->created_wall_ns);
     sql_system_text(row, "disk", STR("default"));
     sql_system_text(row, "path", str_of(part->path));
     sql_system_text(row, "reason", STR_EMPTY);
@@ -427,13 +443,10 @@ static void add_part_event(void *context, const struct part_log_row *event)
 {
     struct sql_system_row *row = context;
     bool merge = event->event == PART_EVENT_MERGE;
-    uint64_t seconds = seconds_of(event->wall_ns);
     sql_system_number(row, "event_type", event->event == PART_EVENT_REMOVE ? 4 : merge ? 2 : 1);
     sql_system_number(row, "merge_reason", !merge ? 1 : event->reason == PART_REASON_TTL ? 3 : 2);
     sql_system_text(row, "reason", str_of(part_reason_name(event->reason)));
-    sql_system_number(row, "event_date", seconds / 86400);
-    sql_system_number(row, "event_time", seconds);
-    sql_system_number(row, "event_time_microseconds", (uint64_t)event->wall_ns / 1000);
+    sql_system_event(row, event->wall_ns);
     sql_system_number(row, "duration_ms", event->duration_ms);
     sql_system_text(row, "database", str_of(event->database));
     sql_system_text(row, "table", str_of(event->table));

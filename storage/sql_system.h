@@ -12,13 +12,19 @@
 
 struct sql_system_row {
     struct block *block;
-    size_t at; /* the row being made */
+    size_t at;   /* the row being made */
+    size_t next; /* column to look at first */
 };
 
 /* The column is one of the table's in sql_system.inc; number: of any integer type, Bool or time. */
 void sql_system_text(struct sql_system_row *row, const char *column, struct str text);
 void sql_system_number(struct sql_system_row *row, const char *column, uint64_t number);
 void sql_system_real(struct sql_system_row *row, const char *column, double number); /* of Float64 */
+/* wall_ns: nanoseconds since 1970. Into DateTime, into DateTime64(6). */
+void sql_system_seconds(struct sql_system_row *row, const char *column, int64_t wall_ns);
+void sql_system_micros(struct sql_system_row *row, const char *column, int64_t wall_ns);
+/* event_date, event_time and event_time_microseconds. */
+void sql_system_event(struct sql_system_row *row, int64_t wall_ns);
 void sql_system_fixed(struct sql_system_row *row, const char *column, const void *cell);
 /* The column itself, for what the others cannot put. */
 struct column *sql_system_cell(struct sql_system_row *row, const char *column);
