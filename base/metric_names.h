@@ -40,7 +40,7 @@
     X(ROWS_PENDING, "sluice_rows_pending", gauge, "table,place", "Rows not yet settled: in a buffer, in the spool, or on the way to the sink.") \
     X(ROWS_DISCARDED, "sluice_rows_discarded_total", counter, "reason", "Rows given up by command, by a cap or by configuration.") \
     X(ROWS_LOST, "sluice_rows_lost_total", counter, "reason", "Acknowledged rows that can no longer be delivered. Has to stay 0.") \
-    X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good: the sender's mistake.") \
+    X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good, by their framing or when they were typed: the sender's mistake. Of an insert whose rows cannot be told, one.") \
     X(FIELDS_SKIPPED, "sluice_fields_skipped_total", counter, "table", "Values dropped because the table has no such column (input_format_skip_unknown_fields).") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
     X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \

@@ -210,6 +210,15 @@ static void claim_waiter(struct insert *insert)
         insert->answered = true;
 }
 
+static void count_refused(struct insert *insert)
+{
+    if (insert->outcome != INSERT_REJECTED || err_verdict(insert->err.code) != ERR_REJECT || insert->letter_id != 0)
+        return;                             /* a letter was counted when it became one */
+    if (insert->account == LEDGER_ACCEPTED) /* else it is booked with as many as were known */
+        insert_count_rows(insert);
+    rows_rejected(insert->rows_framed, insert->err.code);
+}
+
 /* A refusal is final once it is told: no start may bring the insert back from the spool. `settled`: is marked. */
 static void mark_refused(struct flusher *flusher, struct batch *batch, struct ranges *settled)
 {
@@ -281,6 +290,7 @@ static void settle(struct flusher *flusher, struct batch *batch)
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         must(insert->outcome != INSERT_PENDING);
         claim_waiter(insert);
+        count_refused(insert);
     }
     if (batch->shape->spooled)
         mark_refused(flusher, batch, &settled);
