@@ -130,6 +130,9 @@ await test(d, {
     for (let i = 0; i < 5; i++) await one.request({ body: `INSERT INTO t SETTINGS insert_deduplication_token = 'another token that is just about as long ${i}' FORMAT CSV\n${i}\n` })
     equal((await first).status, 200, 'the long one')
     equal((await insert()).headers['x-sluice-duplicate'], '1', 'again, under the same token')
+    for (const rest of ['SELECT 900001', 'VALUES (900002)', 'SELECT 900003', 'FORMAT CSV\n900004\n', 'SELECT 900005', '(id) VALUES (900006)'])
+      await one.sql(`INSERT INTO t ${rest}`)
+    equal(await one.sql('SELECT arraySort(groupArray(id - 900000)) FROM t WHERE id > 900000'), '[1,2,3,4,5,6]\n', 'what begins alike is not the same')
     await one.close()
   },
 
