@@ -368,7 +368,7 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
         return answer_error(request, &err);
     if (plan->null_schema != NULL) {
         request->shape = shape_ref(plan->shape);
-        return request_to_pool(request, insert_null_work);
+        return request_to_pool(request, request->gateway->pool, insert_null_work);
     }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
     insert->rows_framed = rows;

@@ -260,6 +260,19 @@ void statement_done(struct request *request)
     reply_summary(&request->reply, &summary, request->arena);
 }
 
+/* It takes memory for as long as its reader takes. */
+static bool reserve_answer(struct request *request, struct err *err)
+{
+    uint64_t bytes = request->reply.body.cap;
+    if (!gateway_reserve_query(request->gateway, bytes))
+        return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
+                       "Memory limit (total) exceeded: inserts and other queries leave no room for an answer of %llu "
+                       "bytes",
+                       (unsigned long long)bytes);
+    request->answer_reserved = bytes;
+    return true;
+}
+
 /* In the request's answer format. */
 static bool answer_with(struct request *request, const struct block *block, const struct output_info *info,
                         const struct format_settings *settings, struct err *err)
@@ -284,7 +297,7 @@ static bool answer_with(struct request *request, const struct block *block, cons
         reply_progress(reply, &summary, request->arena);
     reply_summary(reply, &summary, request->arena);
     request_encode_body(request);
-    return true;
+    return reserve_answer(request, err);
 }
 
 bool statement_answer_block(struct request *request, const struct block *block, struct str format, struct err *err)
@@ -397,6 +410,16 @@ static bool keep_settings(struct request *request, const struct sql_result *resu
     return true;
 }
 
+static bool reserve_memory(void *context, uint64_t bytes)
+{
+    return gateway_reserve_query(((struct request *)context)->gateway, bytes);
+}
+
+static void release_memory(void *context, uint64_t bytes)
+{
+    gateway_release_query(((struct request *)context)->gateway, bytes);
+}
+
 bool statement_select(struct request *request, struct str statement, const struct block *input,
                       struct sql_result *result, struct err *err)
 {
@@ -423,11 +446,13 @@ bool statement_select(struct request *request, struct str statement, const struc
         .limits = { .time_ns = lower_of(config->sql_time_max, plan->settings.max_execution_ns),
                     .rows = plan->settings.max_result_rows,
                     .result_bytes = lower_of(config->sql_result_max, plan->settings.max_result_bytes),
-                    .memory_bytes = config->sql_memory_max },
+                    .memory_bytes = lower_of(config->sql_memory_max, plan->settings.max_memory_usage) },
         .progress = &request->progress,
         .cancel = &request->cancel,
         .setting = setting_in_force,
         .may_read = may_read,
+        .reserve = reserve_memory,
+        .release = release_memory,
         .context = request,
     };
     return sql_run(&session, statement, result, err);
@@ -709,8 +734,15 @@ static bool is_empty_statement(struct str statement)
     return token.kind == TOKEN_END;
 }
 
+/* What ends other statements, or tells of them all, does not wait for one of them to end. */
+static bool is_command(struct str statement)
+{
+    return first_word_is(statement, "KILL") || first_word_is(statement, "SYSTEM");
+}
+
 enum request_step statement_end(struct request *request)
 {
+    const struct gateway *gateway = request->gateway;
     const struct plan *plan = request->plan;
     struct str body = strbuf_view(&request->body);
     struct err err = { 0 };
@@ -727,5 +759,6 @@ enum request_step statement_end(struct request *request)
     }
     (void)request_query_id(request); /* before other threads look for it */
     expect_format(request);
-    return request_to_pool(request, statement_work);
+    return request_to_pool(request, is_command(request->statement) ? gateway->command_pool : gateway->pool,
+                           statement_work);
 }
