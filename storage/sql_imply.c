@@ -237,19 +237,27 @@ static bool is_text(const struct type *type)
     return type->kind == TYPE_STRING && !type->nullable;
 }
 
+/* The table that it is a column of, if that is one on disk and all its rows have to meet the condition. */
+static struct sql_source_table *source_of(const struct sql_node *column, const struct sql_select *select)
+{
+    bool own = column->table >= select->tables && column->table < select->tables + select->tables_count;
+    struct sql_source_table *source = own ? column->table->source : NULL;
+    return source != NULL && source->kind == SQL_SOURCE_TABLE ? source : NULL;
+}
+
 /* map['key'] = 'value': a map without the key has the empty text there. */
-static void of_map(struct sql_node *call, enum sql_compare op, const struct sql_node *x, struct arena *arena)
+static void of_map(struct implied *implied, struct sql_node *call, enum sql_compare op, const struct sql_node *x)
 {
     const struct sql_node *value = sql_node_constant(x);
     if (op != SQL_EQ || call->kind != SQL_CALL || !str_is(call->name, "arrayElement") || value == NULL ||
         !is_text(value->type) || value->value.s.len == 0)
         return;
     const struct sql_node *column = behind_aliases(call->args[0]), *key = sql_node_constant(call->args[1]);
-    if (!is_column(column) || key == NULL || !is_text(key->type) || column->table->source == NULL)
+    if (!is_column(column) || key == NULL || !is_text(key->type))
         return;
-    struct sql_source_table *source = column->table->source;
-    const struct type *type = sql_type_plain(column->type, arena);
-    if (type->kind != TYPE_MAP || !is_text(type->children[0]) || !is_text(type->children[1]) ||
+    struct sql_source_table *source = source_of(column, implied->r->select);
+    const struct type *type = sql_type_plain(column->type, implied->r->arena);
+    if (source == NULL || type->kind != TYPE_MAP || !is_text(type->children[0]) || !is_text(type->children[1]) ||
         source->map_terms_count == SQL_MAP_TERMS_MAX)
         return;
     source->map_terms[source->map_terms_count++] =
@@ -268,8 +276,8 @@ static void of_compare(struct implied *implied, struct sql_node *node)
     struct sql_node *a = behind_aliases(node->args[0]), *b = behind_aliases(node->args[1]);
     of_time(implied, a, op, b);
     of_time(implied, b, mirrored[op], a);
-    of_map(a, op, b, implied->r->arena);
-    of_map(b, op, a, implied->r->arena);
+    of_map(implied, a, op, b);
+    of_map(implied, b, op, a);
 }
 
 /* ---- texts ---- */

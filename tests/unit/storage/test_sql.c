@@ -461,6 +461,11 @@ static void entries_of_maps_are_asked_for(void **state)
     expect(c, "SELECT count() FROM maps WHERE n['y'] = 0 AND n['x'] = 1", "1430\n");
     expect(c, "SELECT count() FROM m LEFT JOIN maps ON m.id = maps.k WHERE maps.tags['hosts'] = 'h1'", "0\n");
     expect(c, "SELECT count() FROM m LEFT JOIN maps ON m.id = maps.k WHERE maps.tags['hosts'] = ''", "120\n");
+    expect(c, "SELECT count() FROM maps WHERE k IN (SELECT k FROM maps WHERE tags['host'] = 'h1') AND k < 10", "2\n");
+    expect(c,
+           "SELECT count() FROM maps AS a, maps AS b WHERE a.tags['hosts'] = '' AND b.tags['host'] = 'h1' AND a.k < 2 "
+           "AND b.k < 10",
+           "4\n");
     ddl(&c->fixture, "DROP TABLE maps");
 }
 
