@@ -54,6 +54,7 @@ static void answer_ok(struct request *request, enum ack_level level)
     reply->status = 200;
     reply->preset = presets[level];
     reply_header(reply, "X-ClickHouse-Query-Id", request_query_id(request));
+    request_cors_header(request);
     insert_headers(request);
     if (level == ACK_STORED) {
         struct reply_summary summary = { .read_rows = verdict->rows,
@@ -367,7 +368,7 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
         return answer_error(request, &err);
     if (plan->null_schema != NULL) {
         request->shape = shape_ref(plan->shape);
-        return request_to_pool(request, insert_null_work);
+        return request_to_pool(request, request->gateway->pool, insert_null_work);
     }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
     insert->rows_framed = rows;

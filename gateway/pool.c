@@ -12,7 +12,7 @@
 #include "gateway/request.h"
 
 struct pool {
-    struct gateway *gateway;
+    int nice;
     struct mutex lock; /* LOCK_RUNTIME; guards what follows */
     struct cond wanted;
     struct list waiting; /* struct request, by job */
@@ -41,7 +41,7 @@ static void *pool_main(void *context)
 {
     struct pool *pool = context;
     struct request *request;
-    thread_yield(); /* an insert is answered while ten of them compute */
+    thread_yield(pool->nice); /* an insert is answered while ten of them compute */
     while ((request = take(pool)) != NULL) {
         bool decide = true;
         if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))
@@ -52,17 +52,17 @@ static void *pool_main(void *context)
     return NULL;
 }
 
-struct pool *pool_new(struct gateway *gateway, size_t threads, size_t waiting_max)
+struct pool *pool_new(const char *name, size_t threads, size_t waiting_max, int nice)
 {
     struct pool *pool = NEW(struct pool);
-    pool->gateway = gateway;
+    pool->nice = nice;
     pool->waiting_max = waiting_max;
     mutex_init(&pool->lock, LOCK_RUNTIME);
     cond_init(&pool->wanted);
     list_init(&pool->waiting);
     pool->threads = mem_zalloc(threads * sizeof(pool->threads[0]));
     for (size_t i = 0; i < threads; i++) {
-        thread_start(&pool->threads[i], "query", pool_main, pool);
+        thread_start(&pool->threads[i], name, pool_main, pool);
         pool->threads_count++;
     }
     return pool;

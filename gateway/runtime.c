@@ -50,10 +50,10 @@
 
 enum {
     DESCRIPTORS_KEPT = 256, /* for parts, letters, logs */
-    STATEMENT_THREADS = 4,
+    COMMAND_THREADS = 2,
+    COMMANDS_WAITING_MAX = 1000,
     PASSWORD_THREADS = 2,
     PASSWORDS_WAITING_MAX = 16,
-    STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
     INSERT_LOG_SECONDS = 3600,
@@ -594,9 +594,11 @@ static void start_workers(struct runtime *runtime)
     runtime->observers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, self_metrics, runtime);
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
     runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
-    gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
-    gateway->password_pool = pool_new(gateway, PASSWORD_THREADS, PASSWORDS_WAITING_MAX);
-    metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
+    gateway->pool =
+        pool_new("query", (size_t)config->sql_threads, (size_t)config->sql_waiting_max, (int)config->sql_nice);
+    gateway->command_pool = pool_new("command", COMMAND_THREADS, COMMANDS_WAITING_MAX, 0);
+    gateway->password_pool = pool_new("password", PASSWORD_THREADS, PASSWORDS_WAITING_MAX, YIELDING_NICE);
+    metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), (double)config->sql_threads);
 }
 
 static bool write_port_file(struct runtime *runtime, struct err *err)
@@ -944,6 +946,7 @@ static void stop(struct runtime *runtime)
     stop_servers(runtime);
     gauges_stop(gateway);
     pool_free(gateway->password_pool);
+    pool_free(gateway->command_pool);
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);

@@ -454,6 +454,7 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
     if (own.database.len == 0)
         own.database = STR("default");
     sql_memory_setup();
+    sql_memory_begin(&own);
     *result = (struct sql_result){ .arena = arena_new(ARENA_FIRST_BYTES) };
     run.arena = result->arena;
     query = arena_dup(run.arena, query); /* names in the result borrow from it */
@@ -469,6 +470,7 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
     sql_calls_fini(&run);
     sql_sources_fini(&run);
     sql_run_publish(&run);
+    sql_memory_end(result);
     if (!ok)
         sql_result_fini(result);
     return ok;
@@ -519,6 +521,8 @@ void sql_result_fini(struct sql_result *result)
         block_fini(&result->block);
     if (result->has_totals)
         block_fini(&result->totals);
+    if (result->reserved > 0)
+        result->release(result->release_context, result->reserved);
     arena_free(result->arena);
     *result = (struct sql_result){ 0 };
 }

@@ -32,7 +32,6 @@ struct sql_run {
     bool input_read;      /* input() was named */
     bool declaring;       /* a virtual table tells SQLite its columns: more is allowed */
     uint64_t deadline_ns; /* monotonic; 0: none */
-    size_t memory_bytes;  /* taken by us; what SQLite takes is counted apart (sql_memory.c) */
 
     unsigned subqueries; /* named so far */
     struct sql_call **calls;
@@ -59,9 +58,9 @@ void sql_run_publish(const struct sql_run *run);
 bool sql_run_check(struct sql_run *run);
 /* The same for who reads for the run, a struct sql_run: *err is why. */
 bool sql_run_goes_on(void *run, struct err *err);
-/* Accounts for memory outside of SQLite. Errors: MEMORY_LIMIT_EXCEEDED (noted in run too). */
+/* Accounts for memory outside of SQLite; sql_memory_give() gives it back. Errors: MEMORY_LIMIT_EXCEEDED, noted in run.
+ */
 bool sql_run_take(struct sql_run *run, size_t bytes);
-void sql_run_give(struct sql_run *run, size_t bytes);
 
 /* ---- functions ---- */
 
@@ -275,13 +274,19 @@ bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, stru
 
 /* ---- SQLite ---- */
 
-/* Once per process: an allocator that counts per thread, so that each statement has a limit of its own. */
+/* Once per process: an allocator that counts per thread. */
 void sql_memory_setup(void);
-void sql_memory_begin(size_t limit); /* 0: none */
-size_t sql_memory_used(void);
-/* Once per process, after sql_memory_setup: temporary files in memory (sql_temp.c). The name to open databases with. */
+/* Once per process, by that: temporary files in memory (sql_temp.c). The name to open databases with. */
 const char *sql_temp_register(void);
-bool sql_memory_was_short(void);
+const char *sql_memory_files(void); /* that name */
+/* The calling thread counts for the statement, until its end, which leaves with the result what its rows take. */
+void sql_memory_begin(const struct sql_session *session);
+void sql_memory_end(struct sql_result *result);
+/* False: there is no room for so much; then sql_memory_error() says of what. */
+bool sql_memory_take(size_t bytes);
+void sql_memory_give(size_t bytes);
+bool sql_memory_was_short(void); /* since the beginning */
+bool sql_memory_error(struct err *err);
 
 /* Runs the SQL and fills block, which has not been initialised, with columns of the given types. */
 bool sql_execute(struct sql_run *run, const struct strbuf *sql, const struct sql_column *columns, size_t columns_count,

@@ -97,7 +97,7 @@ static void leave_piece(struct sql_scan *scan)
 {
     const struct sql_source_table *source = scan->source;
     memset(scan->loaded, 0, source->columns_count);
-    sql_run_give(source->run, scan->taken);
+    sql_memory_give(scan->taken);
     scan->taken = 0;
     rows_clear(&scan->piece);
 }

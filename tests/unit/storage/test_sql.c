@@ -557,6 +557,46 @@ static void limits_hold(void **state)
     c->session.limits = before;
 }
 
+/* Half a dozen megabytes for all. */
+enum { SHARED_BYTES = 6 << 20 };
+static uint64_t shared_taken;
+
+static bool reserve_shared(void *context, uint64_t bytes)
+{
+    (void)context;
+    if (shared_taken + bytes > SHARED_BYTES)
+        return false;
+    shared_taken += bytes;
+    return true;
+}
+
+static void release_shared(void *context, uint64_t bytes)
+{
+    (void)context;
+    assert_true(bytes <= shared_taken);
+    shared_taken -= bytes;
+}
+
+static void statements_share_what_there_is_and_give_it_back(void **state)
+{
+    struct context *c = *state;
+    struct sql_result result;
+    c->session.reserve = reserve_shared;
+    c->session.release = release_shared;
+    expect_error(c, "SELECT groupArray(number) FROM numbers(10000000)", ERR_MEMORY_LIMIT_EXCEEDED);
+    expect_error(c, "SELECT number FROM numbers(10000000) ORDER BY number DESC LIMIT 2000000, 1",
+                 ERR_MEMORY_LIMIT_EXCEEDED);
+    expect_error(c, "SELECT number, count() FROM numbers(10000000) GROUP BY number", ERR_MEMORY_LIMIT_EXCEEDED);
+    expect_error(c, "SELECT uniqExact(toString(number)) FROM numbers(10000000)", ERR_MEMORY_LIMIT_EXCEEDED);
+    assert_int_equal(shared_taken, 0);
+    run(c, "SELECT repeat('x', 1000) FROM numbers(2000)", &result);
+    assert_in_range(shared_taken, 2000000, SHARED_BYTES); /* its rows */
+    expect_error(c, "SELECT repeat('x', 1000) FROM numbers(5000)", ERR_MEMORY_LIMIT_EXCEEDED);
+    sql_result_fini(&result);
+    assert_int_equal(shared_taken, 0);
+    c->session.reserve = NULL;
+}
+
 static void a_statement_can_be_cancelled(void **state)
 {
     struct context *c = *state;
@@ -684,6 +724,7 @@ int main(void)
         cmocka_unit_test(functions_that_never_fall_reach_the_bounds),
         cmocka_unit_test(fixed_strings_compare_by_order_only),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(statements_share_what_there_is_and_give_it_back),
         cmocka_unit_test(a_statement_can_be_cancelled),
         cmocka_unit_test(what_is_not_understood_is_an_error_with_its_place),
         cmocka_unit_test(nesting_is_bounded),
