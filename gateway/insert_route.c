@@ -54,6 +54,7 @@ static void answer_ok(struct request *request, enum ack_level level)
     reply->status = 200;
     reply->preset = presets[level];
     reply_header(reply, "X-ClickHouse-Query-Id", request_query_id(request));
+    request_cors_header(request);
     insert_headers(request);
     if (level == ACK_STORED) {
         struct reply_summary summary = { .read_rows = verdict->rows,

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "storage/ddl.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_run.h"
+#include "storage/sql_scan.h"
 #include "storage/verify.h"
 
 enum { ARENA_FIRST_BYTES = 16 << 10 };
@@ -317,7 +317,15 @@ static void explain_indexes(struct sql_run *run, const struct sql_source_table *
                                          [SQL_BY_BLOOM] = "BloomFilter" };
     const struct sql_scan_counts *counts = &source->counts;
     ADD_LINE(run, "  Indexes:");
-    ADD_LINE(run, "    Condition: " STR_FMT, STR_ARG(strbuf_view(&source->terms)));
+    struct strbuf condition = { 0 };
+    strbuf_add(&condition, strbuf_view(&source->terms));
+    for (size_t i = 0; i < source->map_terms_count; i++) {
+        const struct sql_map_term *term = &source->map_terms[i];
+        strbuf_add_text(&condition, condition.len == 0 ? "" : ", ");
+        sql_map_term_print(term, source->ast->columns[term->column].name, &condition);
+    }
+    ADD_LINE(run, "    Condition: " STR_FMT, STR_ARG(strbuf_view(&condition)));
+    strbuf_fini(&condition);
     for (size_t i = 0; i < SQL_PRUNES; i++) {
         struct left before = left_after(counts, i), after = left_after(counts, i + 1);
         ADD_LINE(run, "    %s", names[i]);
@@ -348,7 +356,7 @@ static void explain_source(struct sql_run *run, const struct sql_source_table *s
              all.groups - (unsigned long long)counts->groups_read);
     ADD_LINE(run, "  Rows: %llu, bytes: %llu", (unsigned long long)counts->rows_read,
              (unsigned long long)counts->bytes_read);
-    if (source->terms.len > 0)
+    if (source->terms.len > 0 || source->map_terms_count > 0)
         explain_indexes(run, source);
 }
 
