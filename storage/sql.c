@@ -146,30 +146,32 @@ static bool setting_is_on(const struct sql_run *run, const char *name)
     return str_is(value, "1") || str_eq_nocase(value, STR("true"));
 }
 
+/* What stands between the brackets of CODEC(...). */
+static struct str codecs_of(const struct schema_column *column)
+{
+    struct str before = STR("CODEC("), text = column->codec_text;
+    return text.len == 0 ? text : str_sub(text, before.len, text.len - before.len - 1);
+}
+
 /* name, type, default_type, default_expression, comment, codec_expression, ttl_expression */
 static void describe_row(struct sql_run *run, struct str name, const struct type *type,
                          const struct schema_column *column)
 {
     static const char *const kinds[] = { "", "DEFAULT", "MATERIALIZED", "ALIAS", "EPHEMERAL" };
     struct str none = STR_EMPTY;
-    struct strbuf codec = { 0 }, type_text = { 0 };
+    struct strbuf type_text = { 0 };
     type_print(type, setting_is_on(run, "print_pretty_type_names") ? TYPE_LINES : TYPE_ONE_LINE, 0, &type_text);
-    if (column != NULL && column->codec_text.len > 0 && !str_starts(column->codec_text, STR("CODEC(")))
-        strbuf_addf(&codec, "CODEC(" STR_FMT ")", STR_ARG(column->codec_text));
-    else if (column != NULL)
-        strbuf_add(&codec, column->codec_text);
     const struct str cells[] = {
         name,
         strbuf_view(&type_text),
         column == NULL ? none : str_of(kinds[column->default_kind]),
         column == NULL ? none : column->default_text,
         column == NULL ? none : column->comment,
-        strbuf_view(&codec),
+        column == NULL ? none : codecs_of(column),
         column == NULL ? none : column->ttl_text,
     };
     for (size_t i = 0; i < run->result->block.columns_count; i++)
         add_text(run, i, cells[i]);
-    strbuf_fini(&codec);
     strbuf_fini(&type_text);
 }
 
