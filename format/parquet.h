@@ -86,7 +86,7 @@ struct hash128 parquet_writer_hash_sum(const struct parquet_writer *w, size_t gr
 /* Bytes of the file so far, those not yet given to the callback included. */
 uint64_t parquet_writer_bytes(const struct parquet_writer *w);
 /* Last row group, indexes, footer with the given key-value metadata, and sluice.schema, sluice.format, sluice.check,
- * which the writer makes itself. Nothing may be added after. */
+ * which the writer makes itself, as sluice.indexes where there is an index. Nothing may be added after. */
 must_use bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv, size_t kv_count,
                                     struct err *err);
 

@@ -6,7 +6,12 @@
 #define SLUICE_FORMAT_PARQUET_BLOOM_H
 #include "format/parquet_values.h"
 
-enum { PQ_BLOOM_BLOCK_BYTES = 32, PQ_BLOOM_BYTES_MAX = 1 << 20, PQ_BLOOM_HEADER_BYTES_MAX = 64 };
+enum {
+    PQ_BLOOM_BLOCK_BYTES = 32,
+    PQ_BLOOM_PIECE_BYTES = 1024, /* of a bitset; each has a checksum of its own */
+    PQ_BLOOM_BYTES_MAX = 1 << 20,
+    PQ_BLOOM_HEADER_BYTES_MAX = 64
+};
 
 /* Header and bitset of these values, in arena; empty when that took more than bytes_max. rate: how often a value that
  * is not there seems to be. */

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "format/parquet_index.h"
 
 /* ---- page indexes ---- */
 
@@ -125,9 +126,31 @@ static void write_blooms(struct pq_written_file *file, uint64_t start, struct st
     }
 }
 
-void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbuf *out)
+static struct str written(struct str out, uint64_t start, uint64_t offset, size_t bytes)
 {
-    write_blooms(file, start, out);
+    return bytes == 0 ? STR_EMPTY : str_sub(out, (size_t)(offset - start), bytes);
+}
+
+static void sum_indexes(struct pq_written_file *file, uint64_t start, struct str out)
+{
+    struct strbuf sums = { 0 };
+    bool any = false;
+    for (size_t g = 0; g < file->groups_count; g++) {
+        for (size_t i = 0; i < file->tree->leaves_count; i++) {
+            const struct pq_written_chunk *c = &file->groups[g].chunks[i];
+            struct str column_index = written(out, start, c->column_index_offset, c->column_index_bytes);
+            struct str offset_index = written(out, start, c->offset_index_offset, c->offset_index_bytes);
+            pq_index_sums_add(column_index, offset_index, c->chunk.bloom, &sums);
+            any = any || column_index.len + offset_index.len + c->chunk.bloom.len > 0;
+        }
+    }
+    if (any)
+        text_add_base64(&file->index_sums, strbuf_view(&sums));
+    strbuf_fini(&sums);
+}
+
+static void write_page_indexes(struct pq_written_file *file, uint64_t start, struct strbuf *out)
+{
     for (size_t g = 0; g < file->groups_count; g++) {
         for (size_t i = 0; group_has_index(file, &file->groups[g]) && i < file->tree->leaves_count; i++) {
             struct pq_written_chunk *c = &file->groups[g].chunks[i];
@@ -152,6 +175,13 @@ void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbu
             c->offset_index_bytes = (uint32_t)(out->len - at);
         }
     }
+}
+
+void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbuf *out)
+{
+    write_blooms(file, start, out);
+    write_page_indexes(file, start, out);
+    sum_indexes(file, start, strbuf_view(out));
 }
 
 /* ---- schema ---- */
@@ -417,9 +447,12 @@ static void write_kv(struct thrift_writer *w, struct str key, struct str value)
 static size_t write_metadata(struct thrift_writer *w, const struct pq_written_file *file, const struct parquet_kv *kv,
                              size_t kv_count)
 {
-    thrift_list(w, 5, THRIFT_STRUCT, kv_count + 3);
+    bool summed = file->index_sums.len > 0;
+    thrift_list(w, 5, THRIFT_STRUCT, kv_count + summed + 3);
     for (size_t i = 0; i < kv_count; i++)
         write_kv(w, kv[i].key, kv[i].value);
+    if (summed)
+        write_kv(w, STR("sluice.indexes"), strbuf_view(&file->index_sums));
     write_kv(w, STR("sluice.schema"), file->schema_text);
     write_kv(w, STR("sluice.format"), STR("1"));
     write_kv(w, STR("sluice.check"), STR("00000000000000000000000000000000"));

@@ -26,12 +26,13 @@ struct pq_written_file {
     struct pq_written_group *groups;
     size_t groups_count;
     uint64_t rows;
+    struct strbuf index_sums; /* sluice.indexes; empty where there is no index */
 };
 
 /* sluice.schema: {"profile":"lake","version":1,"columns":[{"name":"ts","type":"DateTime64(3)","id":1,...}, ...]} */
 void pq_schema_json(const struct schema *schema, enum parquet_profile profile, struct strbuf *json);
-/* Appends Bloom filters, and ColumnIndex and OffsetIndex where they are worth it, and notes where they are. out begins
- * at file offset start. */
+/* Appends Bloom filters, and ColumnIndex and OffsetIndex where they are worth it, and notes where they are, and their
+ * sums. out begins at file offset start. */
 void pq_indexes_write(struct pq_written_file *file, uint64_t start, struct strbuf *out);
 /* Appends FileMetaData. *check_at is where in out the digits of sluice.check are; they are '0'. */
 void pq_footer_write(const struct pq_written_file *file, const struct parquet_kv *kv, size_t kv_count,

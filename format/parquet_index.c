@@ -1,6 +1,8 @@
 /* Source of the layouts: parquet.thrift, structs OffsetIndex and ColumnIndex. */
 #include "format/parquet_index.h"
 
+#include "base/hash.h"
+#include "base/text.h"
 #include "format/parquet_bloom.h"
 #include "format/parquet_decode.h"
 
@@ -36,17 +38,92 @@ static void tell_damage(struct parquet_file *file, const char *what)
         file->tell_damage(file->context, what);
 }
 
-/* *bytes is empty where there is none. */
-static bool read_index(struct parquet_file *file, int64_t offset, int32_t length, struct arena *arena,
+/* ---- sluice.indexes ---- */
+
+enum { COLUMN_INDEX_SUM, OFFSET_INDEX_SUM, BLOOM_SUMS }; /* where in the sums of a chunk */
+
+/* Our filters' headers are shorter than a block. */
+static size_t bitset_bytes(size_t bloom_bytes)
+{
+    return bloom_bytes - bloom_bytes % PQ_BLOOM_BLOCK_BYTES;
+}
+
+static void add_sum(struct strbuf *sums, struct str bytes)
+{
+    uint32_t sum = crc32c(0, bytes);
+    strbuf_add_bytes(sums, &sum, sizeof sum);
+}
+
+void pq_index_sums_add(struct str column_index, struct str offset_index, struct str bloom, struct strbuf *sums)
+{
+    struct str bitset = str_from(bloom, bloom.len - bitset_bytes(bloom.len));
+    add_sum(sums, column_index);
+    add_sum(sums, offset_index);
+    for (size_t at = 0; at < bitset.len; at += PQ_BLOOM_PIECE_BYTES)
+        add_sum(sums, str_sub(bitset, at, PQ_BLOOM_PIECE_BYTES));
+}
+
+static uint64_t sums_count(const struct pq_meta_chunk *chunk)
+{
+    return BLOOM_SUMS +
+           (bitset_bytes((size_t)MAX(chunk->bloom_bytes, 0)) + PQ_BLOOM_PIECE_BYTES - 1) / PQ_BLOOM_PIECE_BYTES;
+}
+
+static bool share_sums(struct pq_meta *meta, const uint32_t *sums, uint64_t count)
+{
+    for (size_t g = 0; g < meta->groups_count; g++) {
+        for (size_t i = 0; i < meta->groups[g].chunks_count; i++) {
+            struct pq_meta_chunk *chunk = &meta->groups[g].chunks[i];
+            uint64_t own = sums_count(chunk);
+            if (own > count)
+                return false;
+            chunk->index_sums = sums;
+            sums += own;
+            count -= own;
+        }
+    }
+    return count == 0;
+}
+
+bool pq_index_sums_read(struct parquet_file *file, struct err *err)
+{
+    struct str text = parquet_metadata(file, STR("sluice.indexes"));
+    struct strbuf bytes = { 0 };
+    if (text.len == 0 || !file->checked)
+        return true;
+    bool ok = text_from_base64(text, &bytes) && bytes.len % sizeof(uint32_t) == 0;
+    if (ok) {
+        size_t count = bytes.len / sizeof(uint32_t);
+        uint32_t *sums = ARENA_ARRAY(file->arena, uint32_t, count + 1);
+        memcpy(sums, bytes.data, bytes.len);
+        ok = share_sums(&file->meta, sums, count);
+    }
+    strbuf_fini(&bytes);
+    return ok || err_set(err, ERR_CORRUPTED_DATA, "Parquet file: its sluice.indexes do not fit its indexes");
+}
+
+static bool sum_holds(const struct pq_meta_chunk *chunk, size_t which, struct str bytes)
+{
+    return chunk->index_sums == NULL || chunk->index_sums[which] == crc32c(0, bytes);
+}
+
+/* *bytes is empty where there is none, or a damaged one. */
+static bool read_index(struct parquet_file *file, const struct pq_meta_chunk *chunk, size_t which, struct arena *arena,
                        struct str *bytes, struct err *err)
 {
+    bool of_column = which == COLUMN_INDEX_SUM;
+    int64_t offset = of_column ? chunk->column_index_offset : chunk->offset_index_offset;
+    int32_t length = of_column ? chunk->column_index_bytes : chunk->offset_index_bytes;
     *bytes = STR_EMPTY;
     if (!pq_index_is_place(file, offset, length))
         return true;
     char *room = arena_alloc(arena, (size_t)length);
     if (!pq_file_read(file, (uint64_t)offset, room, (size_t)length, err))
         return false;
-    *bytes = str_make(room, (size_t)length);
+    if (sum_holds(chunk, which, str_make(room, (size_t)length)))
+        *bytes = str_make(room, (size_t)length);
+    else
+        tell_damage(file, of_column ? "column index" : "offset index");
     return true;
 }
 
@@ -116,7 +193,7 @@ bool pq_places_read(struct parquet_file *file, size_t row_group, size_t leaf, st
     const struct pq_meta_chunk *chunk = &group->chunks[leaf];
     struct str bytes;
     *places = (struct pq_places){ 0 };
-    if (!read_index(file, chunk->offset_index_offset, chunk->offset_index_bytes, arena, &bytes, err))
+    if (!read_index(file, chunk, OFFSET_INDEX_SUM, arena, &bytes, err))
         return false;
     if (bytes.len == 0)
         return true;
@@ -192,7 +269,7 @@ bool pq_pages_stats(struct parquet_file *file, size_t row_group, size_t leaf, si
     struct str bytes;
     if (file->meta.type_order == NULL || !file->meta.type_order[leaf])
         return true;
-    if (!read_index(file, chunk->column_index_offset, chunk->column_index_bytes, arena, &bytes, err))
+    if (!read_index(file, chunk, COLUMN_INDEX_SUM, arena, &bytes, err))
         return false;
     if (bytes.len == 0)
         return true;
@@ -212,10 +289,30 @@ bool pq_pages_stats(struct parquet_file *file, size_t row_group, size_t leaf, si
 
 /* ---- Bloom filter ---- */
 
+/* Whether the filter, `bitset` bytes from file offset `start` on, may hold a hash. A file without sums has its block
+ * read alone. */
+static bool ask_block(struct parquet_file *file, const struct pq_meta_chunk *chunk, uint64_t start, size_t bitset,
+                      uint64_t hash, bool *holds, uint64_t *bytes, struct err *err)
+{
+    char piece[PQ_BLOOM_PIECE_BYTES];
+    bool summed = chunk->index_sums != NULL;
+    size_t block = pq_bloom_block(hash, bitset), index = block / PQ_BLOOM_PIECE_BYTES;
+    size_t from = summed ? index * PQ_BLOOM_PIECE_BYTES : block;
+    size_t length = summed ? MIN((size_t)PQ_BLOOM_PIECE_BYTES, bitset - from) : PQ_BLOOM_BLOCK_BYTES;
+    *bytes += length;
+    if (!pq_file_read(file, start + from, piece, length, err))
+        return false;
+    bool sound = sum_holds(chunk, BLOOM_SUMS + index, str_make(piece, length));
+    if (!sound)
+        tell_damage(file, "Bloom filter");
+    *holds = !sound || pq_bloom_holds(piece + (block - from), hash);
+    return true;
+}
+
 bool pq_bloom_lacks(struct parquet_file *file, const struct pq_meta_chunk *chunk, const struct pq_leaf *leaf,
                     const struct pq_values *v, bool *lacks, uint64_t *bytes, struct err *err)
 {
-    char head[PQ_BLOOM_HEADER_BYTES_MAX], block[PQ_BLOOM_BLOCK_BYTES];
+    char head[PQ_BLOOM_HEADER_BYTES_MAX];
     size_t bitset = 0;
     *lacks = false;
     if (!pq_index_is_place(file, chunk->bloom_offset, chunk->bloom_bytes))
@@ -229,15 +326,11 @@ bool pq_bloom_lacks(struct parquet_file *file, const struct pq_meta_chunk *chunk
         tell_damage(file, "Bloom filter");
         return true;
     }
-    for (size_t i = 0; i < v->count; i++) {
-        uint64_t hash = pq_bloom_hash(pq_value(leaf, v, i));
-        *bytes += sizeof block;
-        if (!pq_file_read(file, (uint64_t)chunk->bloom_offset + at + pq_bloom_block(hash, bitset), block, sizeof block,
-                          err))
+    bool holds = false;
+    for (size_t i = 0; i < v->count && !holds; i++)
+        if (!ask_block(file, chunk, (uint64_t)chunk->bloom_offset + at, bitset, pq_bloom_hash(pq_value(leaf, v, i)),
+                       &holds, bytes, err))
             return false;
-        if (pq_bloom_holds(block, hash))
-            return true;
-    }
-    *lacks = true;
+    *lacks = !holds;
     return true;
 }

@@ -2,7 +2,11 @@
  * reader.
  *
  * An index only saves work. One that is damaged, or does not fit its chunk, is told of once and as good as none: only
- * a failed read of the disk is an error. */
+ * a failed read of the disk is an error.
+ *
+ * One that still parses may be wrong as well, and would hide rows. So sluice.indexes, in the footer and under its
+ * checksum, has CRC-32C sums, little endian and in base64: for each chunk that of its ColumnIndex, that of its
+ * OffsetIndex (of no bytes where there is none), and that of each piece of its Bloom filter's bitset. */
 #ifndef SLUICE_FORMAT_PARQUET_INDEX_H
 #define SLUICE_FORMAT_PARQUET_INDEX_H
 #include "format/parquet_file.h"
@@ -22,6 +26,11 @@ bool pq_index_is_place(const struct parquet_file *file, int64_t offset, int32_t 
 bool pq_chunk_is_coded(const struct parquet_file *file, const struct pq_meta_chunk *chunk);
 /* First byte of a chunk's pages, the dictionary page included. */
 uint64_t pq_chunk_start(const struct pq_meta_chunk *chunk);
+
+/* Takes the sums of sluice.indexes to the chunks, if there are any. Errors: CORRUPTED_DATA. */
+must_use bool pq_index_sums_read(struct parquet_file *file, struct err *err);
+/* Appends those of one chunk. */
+void pq_index_sums_add(struct str column_index, struct str offset_index, struct str bloom, struct strbuf *sums);
 
 /* The OffsetIndex of a chunk. Errors: the callback's. */
 must_use bool pq_places_read(struct parquet_file *file, size_t row_group, size_t leaf, struct arena *arena,

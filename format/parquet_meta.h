@@ -18,10 +18,11 @@ struct pq_meta_chunk {
     int64_t string_bytes;                                        /* of its strings, decoded; -1: not told */
     int32_t column_index_bytes, offset_index_bytes, bloom_bytes; /* 0: absent */
     struct pq_meta_stats stats;
-    uint32_t encodings;      /* bit e: encoding e is used by some page */
-    uint32_t data_encodings; /* by some data page, as encoding_stats has it; 0: not told */
-    bool present, elsewhere; /* elsewhere: in another file */
-    struct str text;         /* its ColumnMetaData, in the footer */
+    uint32_t encodings;         /* bit e: encoding e is used by some page */
+    uint32_t data_encodings;    /* by some data page, as encoding_stats has it; 0: not told */
+    bool present, elsewhere;    /* elsewhere: in another file */
+    struct str text;            /* its ColumnMetaData, in the footer */
+    const uint32_t *index_sums; /* what sluice.indexes says of its indexes (parquet_index.h); NULL: nothing */
 };
 struct pq_meta_group {
     struct pq_meta_chunk *chunks;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "format/parquet_file.h"
+#include "format/parquet_index.h"
 
 enum { MAGIC_BYTES = 4, TAIL_END_BYTES = 8, FILE_BYTES_MIN = 12 };
 static const uint64_t memory_max_default = UINT64_C(1) << 30;
@@ -272,7 +272,7 @@ static struct parquet_file *file_new(parquet_read_fn *read, void *context, uint6
 static bool open_own(struct parquet_file *file, const struct pq_known_schema *known, struct err *err)
 {
     if (!read_footer(file, err) || !pq_meta_parse(file->footer, file->footer_offset, file->arena, &file->meta, err) ||
-        !check_footer(file, err) || !read_schema(file, known, err))
+        !check_footer(file, err) || !pq_index_sums_read(file, err) || !read_schema(file, known, err))
         return false;
     if (!pq_schema_build(file->schema, file->profile, file->arena, &file->tree, err))
         return err_set(err, ERR_CORRUPTED_DATA, "Parquet file: sluice.schema holds what cannot be stored");
@@ -286,7 +286,7 @@ static bool open_foreign(struct parquet_file *file, struct err *err)
 {
     file->foreign = true;
     return read_footer(file, err) && pq_meta_parse(file->footer, file->footer_offset, file->arena, &file->meta, err) &&
-           check_footer(file, err) &&
+           check_footer(file, err) && pq_index_sums_read(file, err) &&
            pq_schema_infer(file->meta.elements, file->meta.elements_count, file->arena, &file->schema, &file->tree,
                            err) &&
            check_counts(file, err);

@@ -288,6 +288,7 @@ bool parquet_writer_finish(struct parquet_writer *w, const struct parquet_kv *kv
     size_t footer_at = w->out.len, check_at;
     hash64_stream_add(w->hash, strbuf_view(&w->out));
     pq_footer_write(&file, kv, kv_count, &w->out, &check_at);
+    strbuf_fini(&file.index_sums);
     struct str footer = str_from(strbuf_view(&w->out), footer_at);
     if (footer.len > PQ_FOOTER_BYTES_MAX) {
         err_set(err, ERR_TOO_LARGE_STRING_SIZE, "the Parquet footer has %zu bytes", footer.len);

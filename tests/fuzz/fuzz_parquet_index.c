@@ -43,6 +43,7 @@ static void replace_index(struct parquet_file *file, unsigned which, size_t size
         int32_t *const sizes[] = { &chunk->offset_index_bytes, &chunk->column_index_bytes, &chunk->bloom_bytes };
         *offsets[which] = (int64_t)file->footer_offset;
         *sizes[which] = (int32_t)size;
+        chunk->index_sums = NULL; /* as in a file without them */
     }
     file->footer_offset += size;
 }

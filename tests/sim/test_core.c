@@ -20,6 +20,7 @@
 #include "buffer/flusher.h"
 #include "buffer/ledger.h"
 #include "gateway/sink_store.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/buffer/shapes.h"
 #include "tests/unit/storage/sim_fixture.h"
 
@@ -632,18 +633,11 @@ static void run_one(uint64_t seed)
     free(w);
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise)
-{
-    uint64_t value = 0;
-    const char *text = getenv(name);
-    return text != NULL && str_to_u64(str_of(text), &value) ? value : otherwise;
-}
-
 static void every_insert_has_its_fate(void **state)
 {
     (void)state;
     static const uint64_t found_something[] = { 80, 23928 };
-    uint64_t only = from_environment("SLUICE_SEED", 0), last = from_environment("SLUICE_SEEDS", 1000);
+    uint64_t only = environment_number("SLUICE_SEED", 0), last = environment_number("SLUICE_SEEDS", 1000);
     for (size_t i = 0; i < ARRAY_COUNT(found_something) && only == 0; i++)
         run_one(found_something[i]);
     for (uint64_t seed = only == 0 ? 1 : only; seed <= (only == 0 ? last : only); seed++)

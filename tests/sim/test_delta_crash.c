@@ -6,9 +6,7 @@
  *   - the log replays at once: no gap, no half version, no line that is not ours;
  *   - every file that it names as live is there, whole, under the size it says;
  *   - the next publication makes it say what the live parts are, and the rows that its versions added and removed with
- *     dataChange come to the rows of the table.
- *
- * SLUICE_SEED=n repeats one seed, SLUICE_STEP=1 visits every operation (the default skips some). */
+ *     dataChange come to the rows of the table. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 #include "sim/fs_sim.h"
 #include "storage/table_impl.h"
 #include "tests/support/cmocka_all.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/storage/store_fixture.h"
 
 /* Nothing of the log is cleaned, so that all versions can be counted at the end; its clock is the disk's. */
@@ -272,18 +271,12 @@ static bool run_one(uint64_t seed, uint64_t n, bool once)
     return failed;
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise)
-{
-    uint64_t value = otherwise;
-    return str_to_u64(str_of(getenv(name)), &value) ? value : otherwise;
-}
-
 static void run_seeds(bool once)
 {
-    enum { SEEDS = 2, STEP = 7 };
-    uint64_t only = from_environment("SLUICE_SEED", 0), step = from_environment("SLUICE_STEP", STEP), runs = 0;
-    for (uint64_t seed = only > 0 ? only : 1; seed <= (only > 0 ? only : SEEDS); seed++)
-        for (uint64_t n = 1 + seed % step; run_one(seed, n, once); n += step)
+    struct seeds seeds = seeds_asked(2, 7);
+    uint64_t runs = 0;
+    for (uint64_t seed = seeds.first; seed <= seeds.last; seed++)
+        for (uint64_t n = seed_start(&seeds, seed); run_one(seed, n, once); n += seeds.step)
             runs++;
     assert_true(runs > 0);
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "sim/fs_sim.h"
 #include "tests/support/cmocka_all.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/storage/store_fixture.h"
 
 #define OLD_S 5
@@ -59,53 +60,53 @@ static bool act(struct fixture *f, const struct scenario *scenario)
     return true;
 }
 
-static void complain(const struct scenario *s, uint64_t n, bool once, const char *what, const char *rows)
+static void complain(const struct scenario *s, uint64_t seed, uint64_t n, bool once, const char *what, const char *rows)
 {
-    fprintf(stderr, "%s, operation %llu %s: %s: %s\n", s->name, (unsigned long long)n,
-            once ? "fails" : "and all after it fail", what, rows);
+    fprintf(stderr, "SLUICE_SEED=%llu, %s, operation %llu %s: %s: %s\n", (unsigned long long)seed, s->name,
+            (unsigned long long)n, once ? "fails" : "and all after it fail", what, rows);
     abort();
 }
 
 /* What is there; false where it is the state before. */
-static bool check(struct fixture *f, const struct scenario *s, uint64_t n, bool once)
+static bool check(struct fixture *f, const struct scenario *s, uint64_t seed, uint64_t n, bool once)
 {
     struct table *t = find_table(f, "t");
     char *rows = rows_of(t);
     bool after = strcmp(rows, s->after) == 0;
     if (!after && strcmp(rows, s->before) != 0)
-        complain(s, n, once, "neither the one nor the other", rows);
+        complain(s, seed, n, once, "neither the one nor the other", rows);
     free(rows);
     table_unref(t);
     if (store_damaged(f->store) != 0)
-        complain(s, n, once, "a damaged file", "");
+        complain(s, seed, n, once, "a damaged file", "");
     return after;
 }
 
-static void finish(struct fixture *f, const struct scenario *s, uint64_t n, bool once, bool after)
+static void finish(struct fixture *f, const struct scenario *s, uint64_t seed, uint64_t n, bool once, bool after)
 {
     struct err err = { 0 };
-    if (!after && (!act(f, s) || !check(f, s, n, once)))
-        complain(s, n, once, "cannot be done again", "");
+    if (!after && (!act(f, s) || !check(f, s, seed, n, once)))
+        complain(s, seed, n, once, "cannot be done again", "");
     if (s->undo != NULL)
         ddl(f, s->undo);
     fixture_close(f);
     if (!fixture_try_open(f, &err))
-        complain(s, n, once, "does not open", err.text);
+        complain(s, seed, n, once, "does not open", err.text);
     struct table *t = find_table(f, "t");
     char *rows = rows_of(t);
     if (strcmp(rows, s->undo != NULL ? s->undone : s->after) != 0)
-        complain(s, n, once, "in the end", rows);
+        complain(s, seed, n, once, "in the end", rows);
     free(rows);
     table_unref(t);
 }
 
 /* False when no operation failed. */
-static bool run_one(const struct scenario *s, uint64_t n, bool once)
+static bool run_one(const struct scenario *s, uint64_t seed, uint64_t n, bool once)
 {
     struct fixture f;
     struct rng_seeded rng;
-    rng_seeded_init(&rng, n);
-    fixture_init(&f, fs_sim_new(), "/data", n);
+    rng_seeded_init(&rng, seed * 1000003 + n);
+    fixture_init(&f, fs_sim_new(), "/data", seed);
     fixture_open(&f);
     ddl(&f, "CREATE TABLE t (p Int32, k UInt64, s String) PARTITION BY p ORDER BY k");
     add_rows(&f);
@@ -119,7 +120,7 @@ static bool run_one(const struct scenario *s, uint64_t n, bool once)
     bool failed = fs_sim_failures(f.fs) > 0;
     if (once) {
         fs_sim_fail_at(f.fs, 0, ERR_OK);
-        check(&f, s, n, once);
+        check(&f, s, seed, n, once);
     }
     fs_sim_crash(f.fs, rng_next(&rng.rng));
     fixture_close(&f);
@@ -131,10 +132,10 @@ static bool run_one(const struct scenario *s, uint64_t n, bool once)
         fs_sim_crash(f.fs, rng_next(&rng.rng));
     }
     fixture_open(&f);
-    bool after = check(&f, s, n, once);
+    bool after = check(&f, s, seed, n, once);
     if (done && !after)
-        complain(s, n, once, "what was answered as done is not", "");
-    finish(&f, s, n, once, after);
+        complain(s, seed, n, once, "what was answered as done is not", "");
+    finish(&f, s, seed, n, once, after);
     fixture_close(&f);
     fs_sim_free(f.fs);
     return failed;
@@ -142,12 +143,13 @@ static bool run_one(const struct scenario *s, uint64_t n, bool once)
 
 static void run_all(bool once)
 {
-    for (size_t i = 0; i < ARRAY_COUNT(scenarios); i++) {
-        uint64_t n = 1;
-        while (run_one(&scenarios[i], n, once))
-            n++;
-        assert_true(n > 3);
-    }
+    struct seeds seeds = seeds_asked(16, 9);
+    uint64_t runs = 0;
+    for (uint64_t seed = seeds.first; seed <= seeds.last; seed++)
+        for (size_t i = 0; i < ARRAY_COUNT(scenarios); i++)
+            for (uint64_t n = seed_start(&seeds, seed); run_one(&scenarios[i], seed, n, once); n += seeds.step)
+                runs++;
+    assert_true(runs > 0);
 }
 
 static void a_failing_operation_leaves_all_or_nothing_done(void **state)

@@ -20,6 +20,7 @@
 #include "buffer/ledger.h"
 #include "sim/fs_sim.h"
 #include "tests/support/cmocka_all.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/buffer/shapes.h"
 
 enum { INSERTS = 60, BODY_BYTES = 200 };
@@ -430,16 +431,9 @@ static bool run_one(uint64_t seed, uint64_t n, bool once)
     return failed;
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise)
-{
-    uint64_t value = 0;
-    const char *text = getenv(name);
-    return text != NULL && str_to_u64(str_of(text), &value) ? value : otherwise;
-}
-
 static void run_all(bool once)
 {
-    uint64_t only = from_environment("SLUICE_SEED", 0), runs = 0;
+    uint64_t only = environment_number("SLUICE_SEED", 0), runs = 0;
     for (uint64_t seed = only == 0 ? 1 : only; seed <= (only == 0 ? 8 : only); seed++)
         for (uint64_t n = 1; run_one(seed, n, once); n += 1 + seed % 3)
             runs++;

@@ -12,15 +12,14 @@
  *   - at rest there is no file that is not a live part.
  *
  * The first tests run one script that has everything, the others scripts that their seed makes. Every second seed has a
- * Replacing table: each row has a key of its own, so the engine's rule must take none.
- * SLUICE_SEED=n repeats one seed, SLUICE_SEEDS=n is how many random scripts to run, SLUICE_STEP=1 visits every
- * operation (the default skips some). */
+ * Replacing table: each row has a key of its own, so the engine's rule must take none. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "sim/fs_sim.h"
 #include "tests/support/cmocka_all.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/storage/store_fixture.h"
 
 enum { PARTITIONS = 3, ROWS_MAX = 4, STEPS_MAX = 32 };
@@ -419,30 +418,23 @@ static bool run_one(const struct script *script, uint64_t seed, uint64_t n, bool
     return failed;
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    uint64_t value = 0;
-    const char *text = getenv(name);
-    return text != NULL && str_to_u64(str_of(text), &value) ? value : otherwise;
-}
-
 static void run_all(bool once)
 {
-    uint64_t only = number_of("SLUICE_SEED", 0), step = number_of("SLUICE_STEP", 9), runs = 0;
-    for (uint64_t seed = only == 0 ? 1 : only; seed <= (only == 0 ? 3 : only); seed++)
-        for (uint64_t n = 1 + seed % step; run_one(&everything, seed, n, once); n += step)
+    struct seeds seeds = seeds_asked(3, 9);
+    uint64_t runs = 0;
+    for (uint64_t seed = seeds.first; seed <= seeds.last; seed++)
+        for (uint64_t n = seed_start(&seeds, seed); run_one(&everything, seed, n, once); n += seeds.step)
             runs++;
     assert_true(runs > 50);
 }
 
-/* A seed visits operations some way apart, from one of its own on, unless it is the only one. */
 static void run_random(bool once)
 {
-    uint64_t only = number_of("SLUICE_SEED", 0), seeds = number_of("SLUICE_SEEDS", 30), runs = 0;
-    uint64_t step = number_of("SLUICE_STEP", only == 0 ? 41 : 1);
-    for (uint64_t seed = only == 0 ? 1 : only; seed <= (only == 0 ? seeds : only); seed++) {
+    struct seeds seeds = seeds_asked(30, 41);
+    uint64_t runs = 0;
+    for (uint64_t seed = seeds.first; seed <= seeds.last; seed++) {
         struct script script = random_script(seed);
-        for (uint64_t n = 1 + seed % step; run_one(&script, seed, n, once); n += step)
+        for (uint64_t n = seed_start(&seeds, seed); run_one(&script, seed, n, once); n += seeds.step)
             runs++;
     }
     assert_true(runs > 50);

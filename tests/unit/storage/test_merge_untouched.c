@@ -1,4 +1,5 @@
 /* test_merge_untouched.c: row groups that no other source's rows come between pass a merge as they are. */
+#include "format/parquet_file.h"
 #include "storage/table_impl.h"
 #include "storage/verify.h"
 #include "tests/support/cmocka_all.h"
@@ -69,7 +70,7 @@ static char *groups_of(struct table *t)
         free(groups_);                                                                                                 \
     } while (0)
 
-/* The row with k is where the Bloom filters say, and its column has an index of pages. */
+/* The row with k is where the Bloom filters say, its column has an index of pages, and their checksums hold. */
 static void assert_found(struct table *t, uint64_t k, size_t group)
 {
     struct part *part = only_part(t);
@@ -89,6 +90,7 @@ static void assert_found(struct table *t, uint64_t k, size_t group)
         assert_int_equal(proof, i == group ? PARQUET_NO_PROOF : PARQUET_BLOOM);
         parquet_chunk_close(chunk);
     }
+    assert_false(part->file->damage_told);
     column_fini(&cell);
     part_unref(part);
 }

@@ -1,26 +1,27 @@
 /* test_tokens_model.c: what a table takes for a repetition, against a small model, through merges, cleaning, restarts,
  * crashes, drops, caps, DETACH and ATTACH (P-15).
  *
- * The model knows when each identity was stored last, and where. It must be known while it is among the last WINDOW of
- * its kind and no older than WINDOW_S; it must not be known when it was never stored, was forgotten with its partition,
- * or has been found too old. What only the count pushed out may be known again (a footer remembers it).
- * SLUICE_SEQUENCES=n runs n sequences (100), SLUICE_SEED=n one. */
+ * The model knows when each identity was stored last in each partition. It must be known while it is among the last
+ * WINDOW of its kind and no older than WINDOW_S; it must not be known when it was never stored, was forgotten with its
+ * partition, or has been found too old. What only the count pushed out may be known again (a footer remembers it), also
+ * where it was stored anew in another partition that then forgot it. SLUICE_SEQUENCES=n runs n sequences (100),
+ * SLUICE_SEED=n one. */
 #include "base/log.h"
 #include "sim/fs_sim.h"
 #include "tests/support/cmocka_all.h"
+#include "tests/support/seeds.h"
 #include "tests/unit/storage/store_fixture.h"
 
-enum { WINDOW = 6, WINDOW_S = 100, TOKENS = 5, CONTENTS = 8, STEPS = 60 };
+enum { WINDOW = 6, WINDOW_S = 100, TOKENS = 5, CONTENTS = 8, STEPS = 60, PARTITIONS = 2 };
 enum { IDENTITIES = 2 * TOKENS + CONTENTS }; /* a token counts in its partition */
 enum answer { NO, MAYBE, YES };
 
 struct identity {
     bool stored, trimmed, too_old;
     int64_t at_ns;
-    int32_t p;
 };
 struct model {
-    struct identity identities[IDENTITIES];
+    struct identity identities[IDENTITIES][PARTITIONS];
     uint64_t seed;
     size_t step;
 };
@@ -35,40 +36,56 @@ static size_t end_of_kind(size_t i)
     return i < 2 * TOKENS ? 2 * TOKENS : IDENTITIES;
 }
 
+static bool is_over(const struct identity *identity, int64_t now_ns)
+{
+    return now_ns - identity->at_ns > WINDOW_S * (int64_t)NS_PER_S;
+}
+
 static enum answer ask(const struct model *m, size_t i, int64_t now_ns)
 {
-    const struct identity *identity = &m->identities[i];
-    if (!identity->stored || identity->too_old)
-        return NO;
-    return identity->trimmed || now_ns - identity->at_ns > WINDOW_S * (int64_t)NS_PER_S ? MAYBE : YES;
+    enum answer answer = NO;
+    for (size_t p = 0; p < PARTITIONS; p++) {
+        const struct identity *identity = &m->identities[i][p];
+        if (identity->stored && !identity->too_old)
+            answer = MAX(answer, identity->trimmed || is_over(identity, now_ns) ? MAYBE : YES);
+    }
+    return answer;
 }
 
 /* The table looks at ages: at a commit, when cleaning, at a start. */
 static void look_at_ages(struct model *m, int64_t now_ns)
 {
     for (size_t i = 0; i < IDENTITIES; i++)
-        m->identities[i].too_old =
-            m->identities[i].too_old || now_ns - m->identities[i].at_ns > WINDOW_S * (int64_t)NS_PER_S;
+        for (size_t p = 0; p < PARTITIONS; p++)
+            m->identities[i][p].too_old = m->identities[i][p].too_old || is_over(&m->identities[i][p], now_ns);
+}
+
+static bool is_newer(const struct model *m, size_t i, int64_t at_ns)
+{
+    bool newer = false;
+    for (size_t p = 0; p < PARTITIONS; p++)
+        newer = newer || (m->identities[i][p].stored && m->identities[i][p].at_ns > at_ns);
+    return newer;
 }
 
 static void store_identity(struct model *m, size_t i, int32_t p, int64_t now_ns)
 {
-    size_t newer = 0;
-    m->identities[i] = (struct identity){ .stored = true, .at_ns = now_ns, .p = p };
+    m->identities[i][p - 1] = (struct identity){ .stored = true, .at_ns = now_ns };
     look_at_ages(m, now_ns);
     for (size_t k = first_of_kind(i); k < end_of_kind(i); k++) {
-        newer = 0;
-        for (size_t o = first_of_kind(i); o < end_of_kind(i); o++)
-            newer += m->identities[o].stored && m->identities[o].at_ns > m->identities[k].at_ns;
-        m->identities[k].trimmed = m->identities[k].trimmed || newer >= WINDOW;
+        for (size_t q = 0; q < PARTITIONS; q++) {
+            size_t newer = 0;
+            for (size_t o = first_of_kind(i); o < end_of_kind(i); o++)
+                newer += is_newer(m, o, m->identities[k][q].at_ns);
+            m->identities[k][q].trimmed = m->identities[k][q].trimmed || newer >= WINDOW;
+        }
     }
 }
 
 static void forget(struct model *m, int32_t p)
 {
     for (size_t i = 0; i < IDENTITIES; i++)
-        if (m->identities[i].p == p)
-            m->identities[i] = (struct identity){ 0 };
+        m->identities[i][p - 1] = (struct identity){ 0 };
 }
 
 static uint64_t rows_count(struct table *t)
@@ -93,7 +110,7 @@ static bool partition_has_parts(struct table *t, int32_t p)
 static void insert_one(struct fixture *f, struct model *m, struct table *t)
 {
     size_t i = rng_below(&f->rng.rng, IDENTITIES);
-    int32_t p = (int32_t)(i < 2 * TOKENS ? 1 + i % 2 : 1 + rng_below(&f->rng.rng, 2));
+    int32_t p = (int32_t)(i < 2 * TOKENS ? 1 + i % PARTITIONS : 1 + rng_below(&f->rng.rng, PARTITIONS));
     struct row row = { p, m->step, "x" };
     struct schema *schema = table_def(t)->schema;
     struct block block;
@@ -129,7 +146,7 @@ static void reopen(struct fixture *f, struct model *m, bool crash)
 
 static void run_step(struct fixture *f, struct model *m)
 {
-    int32_t p = (int32_t)(1 + rng_below(&f->rng.rng, 2));
+    int32_t p = (int32_t)(1 + rng_below(&f->rng.rng, PARTITIONS));
     char sql[64];
     struct table *t = find_table(f, "t");
     uint64_t what = rng_below(&f->rng.rng, 20);
@@ -179,16 +196,9 @@ static void run_sequence(uint64_t seed)
     fs_sim_free(f.fs);
 }
 
-static uint64_t number_of(const char *name, uint64_t otherwise)
-{
-    uint64_t value = 0;
-    const char *text = getenv(name);
-    return text != NULL && str_to_u64(str_of(text), &value) ? value : otherwise;
-}
-
 static void p15_a_table_knows_what_the_model_knows(void **state)
 {
-    uint64_t only = number_of("SLUICE_SEED", 0), sequences = number_of("SLUICE_SEQUENCES", 100);
+    uint64_t only = environment_number("SLUICE_SEED", 0), sequences = environment_number("SLUICE_SEQUENCES", 100);
     (void)state;
     if (only > 0)
         run_sequence(only);
