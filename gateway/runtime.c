@@ -685,6 +685,14 @@ static void note_reload(struct gateway *gateway, bool taken)
         metric_set(METRIC_CONFIG_RELOAD_TIME, (double)(clock_wall_ns(gateway->clock) / (int64_t)NS_PER_S));
 }
 
+/* The sandbox was closed around the directories that the configuration named at the start. */
+static void explain_denied(const struct runtime *runtime, struct strbuf *problems)
+{
+    if (runtime->config->sandbox && strstr(strbuf_cstr(problems), "Permission denied") != NULL)
+        strbuf_add_text(problems, "a file in a directory from which none was read at the start needs a restart, not a "
+                                  "reload: the sandbox is closed to it\n");
+}
+
 static bool reload(struct gateway *gateway, struct strbuf *problems)
 {
     struct runtime *runtime = runtime_of(gateway);
@@ -703,6 +711,7 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
         take_config(runtime, config, &kept);
         log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", users_count, strbuf_cstr(&kept));
     } else {
+        explain_denied(runtime, problems);
         struct str rest = strbuf_view(problems), problem;
         while (str_cut(&rest, '\n', &problem))
             log_error("configuration not reloaded, the old one stays: " STR_FMT, STR_ARG(problem));
