@@ -20,7 +20,8 @@ struct ledger;
 
 struct buffers_limits {       /* 0: none */
     uint64_t total_bytes_max; /* inserts beyond this are refused: MEMORY_LIMIT_EXCEEDED */
-    uint64_t pressure_bytes;  /* above this the largest shapes become due, and nobody takes more than his share */
+    uint64_t pressure_bytes;  /* above this the largest shapes become due, and nobody takes more than his share; an
+                               * eighth of  all is for who has no more than that */
     uint64_t shapes_max;      /* live buffers; over it the oldest of the user who has most is flushed early */
     uint64_t shape_bytes; /* what each batch takes beside its inserts: shape, buffer and the like; counted with them */
 };

@@ -44,6 +44,7 @@
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
     X(BYTES, storage_merge_rate,  "storage.merge_max_bytes_per_second", "0", 0, 1ull << 50, true, "Bytes a second that all merges together read; 0 is no limit.") \
     X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
+    X(BYTES, storage_reserve,     "storage.reserve",     "16MiB", 0, 1ull << 40, false, "Room that is kept on the disk of the data for when it is full: it is given up then, so that what was taken on can be finished, and new inserts are refused until there is room for two of it; 0 is none.") \
     X(NS,    scrub_interval,      "scrub.interval",      "168h", 0, 9000000000000000000ull, false, "How often each part is read whole and checked; 0 turns it off.") \
     X(BYTES, scrub_rate,          "scrub.rate",          "1MiB", 1024, 1ull << 40, false, "Bytes a second of those checks.") \
     X(BYTES, dlq_bytes_max,       "dlq.bytes_max",       "1GiB", 1048576, 12ull << 30, false, "Space for dead letters.") \

@@ -21,6 +21,7 @@ struct query_log;
 struct ledger;
 struct metric_series;
 struct pool;
+struct reserve;
 struct rules;
 struct running;
 struct sessions;
@@ -40,7 +41,8 @@ struct gateway {
     struct rules *_Atomic rules; /* what is in force */
     struct clock *clock;
     struct rng *rng;
-    struct fs *fs;
+    struct reserve *reserve;
+    struct fs *fs;       /* the reserve's */
     struct store *store; /* NULL until recovery is over, as are the next ones */
     struct ledger *ledger;
     struct buffers *buffers;

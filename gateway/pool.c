@@ -15,8 +15,8 @@ struct pool {
     int nice;
     struct mutex lock; /* LOCK_RUNTIME; guards what follows */
     struct cond wanted;
-    struct list waiting; /* struct request, by job */
-    size_t waiting_count, waiting_max;
+    struct list waiting;            /* struct request, by job */
+    size_t unfinished, waiting_max; /* unfinished: those that wait, and those that run */
     bool stopping;
     pthread_t *threads;
     size_t threads_count;
@@ -31,10 +31,16 @@ static struct request *take(struct pool *pool)
     if (!list_empty(&pool->waiting)) {
         request = LIST_ENTRY(pool->waiting.next, struct request, job);
         list_remove(&request->job);
-        pool->waiting_count--;
     }
     mutex_unlock(&pool->lock);
     return request;
+}
+
+static void finished(struct pool *pool)
+{
+    mutex_lock(&pool->lock);
+    pool->unfinished--;
+    mutex_unlock(&pool->lock);
 }
 
 static void *pool_main(void *context)
@@ -46,6 +52,7 @@ static void *pool_main(void *context)
         bool decide = true;
         if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))
             decide = request->work(request);
+        finished(pool); /* before anybody is told */
         if (decide)
             request_decide(request, true);
     }
@@ -89,10 +96,10 @@ void pool_submit(struct request *request)
 {
     struct pool *pool = request->pool;
     mutex_lock(&pool->lock);
-    bool room = pool->waiting_count < pool->waiting_max && !pool->stopping;
+    bool room = pool->unfinished < pool->threads_count + pool->waiting_max && !pool->stopping;
     if (room) {
         list_push_back(&pool->waiting, &request->job);
-        pool->waiting_count++;
+        pool->unfinished++;
         cond_signal(&pool->wanted);
     }
     mutex_unlock(&pool->lock);

@@ -605,8 +605,13 @@ void request_statement_headers(struct request *request)
     reply_header(reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
     reply_header(reply, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
+    request_cors_header(request);
+}
+
+void request_cors_header(struct request *request)
+{
     if (request->h_origin.len > 0 && request->plan != NULL && request->plan->settings.cors)
-        reply_header(reply, "Access-Control-Allow-Origin", "*");
+        reply_header(&request->reply, "Access-Control-Allow-Origin", "*");
 }
 
 size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,

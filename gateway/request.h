@@ -196,6 +196,8 @@ size_t request_preset_headers(const struct gateway *gateway, enum reply_preset p
 must_use bool request_set_format(struct request *request, struct str name, struct err *err);
 /* Headers that all answers to statements carry. */
 void request_statement_headers(struct request *request);
+/* The one of them that other origins need, where the request asked for it. */
+void request_cors_header(struct request *request);
 /* Compresses the body as the request allows. Costly for large bodies: workers call it. */
 void request_encode_body(struct request *request);
 #endif

@@ -106,6 +106,13 @@ struct server {
 
 /* --- the library's complaints ------------------------------------------------------------------------------------- */
 
+/* What the library answers by itself when a head does not fit into the connection's memory: 414 or 431, in its own
+ * words, which do not say what the operator can do about it. */
+static bool tells_of_long_head(const char *text)
+{
+    return strstr(text, "response code is 414") != NULL || strstr(text, "response code is 431") != NULL;
+}
+
 static void on_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void on_log(void *context, const char *format, va_list args)
 {
@@ -114,6 +121,9 @@ static void on_log(void *context, const char *format, va_list args)
     int n = vsnprintf(text, sizeof(text), format, args);
     while (n > 0 && n < (int)sizeof(text) && (text[n - 1] == '\n' || text[n - 1] == ' '))
         text[--n] = '\0';
+    if (tells_of_long_head(text))
+        log_warn("request refused, its URL or headers are too long: listener=%s setting=http.pool value=%llu",
+                 server->name, (unsigned long long)server->home.rules->config->http_pool);
     log_debug("http library: listener=%s %s", server->name, text);
 }
 
@@ -316,6 +326,14 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
         log_warn("header refused by the library: name=%s", name);
 }
 
+/* Tells the client how long the connection stays, and asks the library to say that it does; HTTP/1.1 implies it, but
+ * the engine says it and there are clients that read it. */
+static enum MHD_ResponseFlags keep_alive(struct server *server, struct MHD_Response *response)
+{
+    add_header(response, "Keep-Alive", server->gateway->keep_alive);
+    return MHD_RF_SEND_KEEP_ALIVE_HEADER;
+}
+
 static struct MHD_Response *make_response(struct server *server, struct request *request, bool closing)
 {
     struct reply *reply = &request->reply;
@@ -331,12 +349,12 @@ static struct MHD_Response *make_response(struct server *server, struct request 
         add_header(response, preset[i].name, preset[i].value);
     for (size_t i = 0; i < reply->headers_count; i++)
         add_header(response, reply->headers[i].name, reply->headers[i].value);
+    unsigned int flags = request->old_version ? MHD_RF_HTTP_1_0_SERVER : MHD_RF_NONE;
     if (closing)
         add_header(response, "Connection", "close");
     else
-        add_header(response, "Keep-Alive", server->gateway->keep_alive);
-    if (request->old_version)
-        must(MHD_set_response_options(response, MHD_RF_HTTP_1_0_SERVER, MHD_RO_END) == MHD_YES);
+        flags |= keep_alive(server, response);
+    must(MHD_set_response_options(response, (enum MHD_ResponseFlags)flags, MHD_RO_END) == MHD_YES);
     return response;
 }
 
@@ -350,7 +368,7 @@ static struct ready *ready_new(struct server *server, enum reply_preset preset)
     must(ready->response != NULL);
     for (size_t i = 0; i < count; i++)
         add_header(ready->response, headers[i].name, headers[i].value);
-    add_header(ready->response, "Keep-Alive", server->gateway->keep_alive);
+    must(MHD_set_response_options(ready->response, keep_alive(server, ready->response), MHD_RO_END) == MHD_YES);
     return ready;
 }
 

@@ -117,7 +117,8 @@ static enum request_step insert_from_body(struct request *request)
         insert->head = arena_dup(insert->arena, str_sub(body, 0, offset));
     request->data = str_from(body, in_body);
     strbuf_fini(&text);
-    plan_keep_of_body(request->home->plans, plan, insert, request->gateway->rng);
+    if (!insert->is_select) /* its head does not say what comes next: VALUES might, another time */
+        plan_keep_of_body(request->home->plans, plan, insert, request->gateway->rng);
     return admit_as(request, insert);
 }
 
@@ -142,15 +143,29 @@ static bool is_about_merges(struct str statement)
            lexer_take_word(&lexer, "MERGES");
 }
 
-static bool reads_only(struct str statement)
+static bool begins_with_one_of(struct str statement, const char *const words[], size_t count)
 {
-    static const char *const words[] = { "SELECT", "WITH",    "FROM", "SHOW", "DESCRIBE", "DESC",
-                                         "EXISTS", "EXPLAIN", "SET",  "USE",  "CHECK",    "VALUES" };
-    for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (first_word_is(statement, words[i]))
             return true;
     }
     return false;
+}
+
+static bool reads_only(struct str statement)
+{
+    static const char *const words[] = { "SELECT", "WITH",    "FROM", "SHOW", "DESCRIBE", "DESC",
+                                         "EXISTS", "EXPLAIN", "SET",  "USE",  "CHECK",    "VALUES" };
+    return begins_with_one_of(statement, words, ARRAY_COUNT(words));
+}
+
+/* Is refused either way where nothing may change; only the error says which it was. */
+static bool changes_something(struct str statement)
+{
+    static const char *const words[] = { "ALTER",  "ATTACH",   "BACKUP",   "CREATE",   "DELETE", "DETACH",  "DROP",
+                                         "GRANT",  "EXCHANGE", "KILL",     "OPTIMIZE", "RENAME", "REPLACE", "RESTORE",
+                                         "REVOKE", "SYSTEM",   "TRUNCATE", "UNDROP",   "UPDATE" };
+    return begins_with_one_of(statement, words, ARRAY_COUNT(words));
 }
 
 static bool access_check(struct request *request, struct str statement, struct err *err)
@@ -158,6 +173,11 @@ static bool access_check(struct request *request, struct str statement, struct e
     const struct plan *plan = request->plan;
     bool reads = reads_only(statement);
     bool readonly = request->get_or_head || plan->settings.readonly == 1 || plan->settings.readonly == 2;
+    if (!reads && readonly && !changes_something(statement)) {
+        struct lexer lexer;
+        lexer_init(&lexer, statement);
+        return lexer_error(&lexer, lexer_peek(&lexer), "a statement", err);
+    }
     if (!reads && readonly)
         return err_set(err, ERR_READONLY,
                        STR_FMT ": Cannot execute query in readonly mode. For queries over HTTP, method GET implies "

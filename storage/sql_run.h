@@ -1,7 +1,7 @@
 /* sql_run.h: one statement while it is resolved and while it runs. Inside storage/sql_*.c only.
  *
- * One thread from beginning to end. SQLite sees four functions of ours, ch and cha (a scalar and an aggregate, whose
- * first argument is the index of a struct sql_call), and one virtual table per table in the statement. */
+ * One thread from beginning to end. SQLite sees functions of ours, ch (whose first argument is the index of a struct
+ * sql_call) and one per aggregate, and one virtual table per table in the statement. */
 #ifndef SLUICE_STORAGE_SQL_RUN_H
 #define SLUICE_STORAGE_SQL_RUN_H
 #include <stdbool.h>
@@ -217,7 +217,13 @@ struct sql_scan_counts {
     uint64_t bytes_read;           /* of files */
 };
 
+struct sql_map_term { /* each row wanted of a table has this entry in a map of its texts */
+    size_t column;    /* of the table */
+    struct str key, value;
+};
+
 enum sql_source_kind { SQL_SOURCE_TABLE, SQL_SOURCE_BLOCK, SQL_SOURCE_NUMBERS };
+enum { SQL_MAP_TERMS_MAX = 8 };
 struct sql_source_table {
     enum sql_source_kind kind;
     struct sql_run *run;
@@ -236,7 +242,9 @@ struct sql_source_table {
     size_t columns_count;
     char module[24];
     struct sql_scan_counts counts;
-    struct strbuf terms; /* of the last scan, for EXPLAIN; owned */
+    struct strbuf terms;                              /* of the last scan, for EXPLAIN; owned */
+    struct sql_map_term map_terms[SQL_MAP_TERMS_MAX]; /* of the WHERE (sql_imply.c) */
+    size_t map_terms_count;
 };
 struct sql_source_table *sql_source_new(struct sql_run *run, enum sql_source_kind kind);
 void sql_sources_fini(struct sql_run *run);

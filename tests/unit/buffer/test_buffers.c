@@ -451,13 +451,19 @@ static void o5_under_pressure_nobody_has_more_than_his_share(void **state)
     assert_false(buffers_put(f->buffers, probe, f->now, &err));
     assert_int_equal(err.code, ERR_TOO_MANY_SIMULTANEOUS_QUERIES);
     insert_free(probe);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 2; i++)
         put(f, quiet, "1\n");
     f->now += NS_PER_S;
     for (struct batch *batch = take(f); batch != NULL; batch = take(f))
         finish(f, batch);
-    for (int i = 0; i < 20; i++)
-        put(f, noisy, "1\n"); /* alone, all of it is his */
+    for (int i = 0; i < 17; i++)
+        put(f, noisy, "1\n"); /* alone, all of it is his but what is kept for one who comes */
+    probe = make_insert(noisy, "1\n");
+    assert_false(buffers_put(f->buffers, probe, f->now, &err));
+    assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
+    insert_free(probe);
+    put(f, quiet, "1\n");
+    put(f, quiet, "1\n");
     f->now += NS_PER_S;
     for (struct batch *batch = take(f); batch != NULL; batch = take(f))
         finish(f, batch);

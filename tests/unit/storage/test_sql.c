@@ -437,6 +437,38 @@ static void pages_dictionaries_and_filters_are_asked(void **state)
     ddl(&c->fixture, "DROP TABLE pages");
 }
 
+/* A map without the key has the empty text there: then nothing is known. */
+static void entries_of_maps_are_asked_for(void **state)
+{
+    struct context *c = *state;
+    ddl(&c->fixture, "CREATE TABLE maps (k UInt32, tags Map(String, String), n Map(String, UInt8)) ORDER BY k");
+    ddl(&c->fixture, "ALTER TABLE maps ADD INDEX t tags TYPE bloom_filter(0.01) GRANULARITY 1");
+    insert_select(
+        c, "maps",
+        "SELECT toUInt32(number), map('host', concat('h', toString(number % 5)), 'id', "
+        "hex(cityHash64(toString(number))), "
+        "'span', hex(cityHash64(toString(number + 50000)))), map('x', toUInt8(number % 7)) FROM numbers(10000)");
+    insert_select(c, "maps", "SELECT toUInt32(20000), CAST(map() AS Map(String, String)), map('x', toUInt8(1))");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE tags['hosts'] = 'h1'", "Row groups: 1 read, 1 skipped\n");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE 'absent' = tags['id']", "    Condition: tags['id'] = 'absent'\n");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE 'absent' = tags['id']",
+                "    BloomFilter\n      Parts: 1/2\n      Row groups: 1/2\n");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE tags['host'] = 'h1'", "Row groups: 2 read, 0 skipped\n");
+    expect(c, "SELECT k FROM maps WHERE tags['id'] = hex(cityHash64('77')) AND k < 100", "77\n");
+    expect(c, "SELECT count() FROM maps WHERE tags['hosts'] = ''", "10001\n");
+    expect(c, "SELECT count() FROM maps WHERE tags['host'] = 'h1' OR tags['hosts'] = 'h1'", "2000\n");
+    expect(c, "SELECT count() FROM maps WHERE NOT tags['hosts'] = 'h1'", "10001\n");
+    expect(c, "SELECT count() FROM maps WHERE n['y'] = 0 AND n['x'] = 1", "1430\n");
+    expect(c, "SELECT count() FROM m LEFT JOIN maps ON m.id = maps.k WHERE maps.tags['hosts'] = 'h1'", "0\n");
+    expect(c, "SELECT count() FROM m LEFT JOIN maps ON m.id = maps.k WHERE maps.tags['hosts'] = ''", "120\n");
+    expect(c, "SELECT count() FROM maps WHERE k IN (SELECT k FROM maps WHERE tags['host'] = 'h1') AND k < 10", "2\n");
+    expect(c,
+           "SELECT count() FROM maps AS a, maps AS b WHERE a.tags['hosts'] = '' AND b.tags['host'] = 'h1' AND a.k < 2 "
+           "AND b.k < 10",
+           "4\n");
+    ddl(&c->fixture, "DROP TABLE maps");
+}
+
 /* Where the Bloom filters of the table's one part begin, behind them its page indexes, and where they end. */
 static void index_region(const struct parquet_file *file, uint64_t *blooms, uint64_t *indexes, uint64_t *end)
 {
@@ -687,6 +719,7 @@ int main(void)
         cmocka_unit_test(only_the_columns_in_use_are_read),
         cmocka_unit_test(explain_says_what_was_skipped),
         cmocka_unit_test(pages_dictionaries_and_filters_are_asked),
+        cmocka_unit_test(entries_of_maps_are_asked_for),
         cmocka_unit_test(a_flipped_bit_of_an_index_hides_no_row),
         cmocka_unit_test(functions_that_never_fall_reach_the_bounds),
         cmocka_unit_test(fixed_strings_compare_by_order_only),
