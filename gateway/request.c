@@ -89,6 +89,13 @@ static uint64_t session_keep_ns(const struct request *request)
     return request->plan->settings.close_session ? 0 : request->plan->settings.session_timeout_ns;
 }
 
+void request_leave_session(struct request *request)
+{
+    if (request->session != NULL)
+        sessions_leave(request->gateway->sessions, request->session, session_keep_ns(request), request->home->now_ns);
+    request->session = NULL;
+}
+
 void request_finish(struct request *request)
 {
     release_body(request);
@@ -96,9 +103,7 @@ void request_finish(struct request *request)
     request->insert = NULL;
     shape_unref(request->shape);
     request->shape = NULL;
-    if (request->session != NULL)
-        sessions_leave(request->gateway->sessions, request->session, session_keep_ns(request), request->home->now_ns);
-    request->session = NULL;
+    request_leave_session(request);
     plan_unref(request->plan);
     request->plan = NULL;
     rules_unref(request->rules);

@@ -150,6 +150,8 @@ void request_ref(struct request *request);
 void request_unref(struct request *request);
 /* Makes a finished request with only the server's reference ready for another life. */
 void request_recycle(struct request *request);
+/* The session is free again: before the answer is sent, as its reader may come back at once. */
+void request_leave_session(struct request *request);
 /* Frees what a finished request holds; the server calls it once when the exchange is over. */
 void request_finish(struct request *request);
 

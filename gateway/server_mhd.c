@@ -414,6 +414,7 @@ static enum MHD_Result send_reply(struct server *server, struct MHD_Connection *
     bool closing = reply->close || (draining && !server->admin) || !request_keeps_alive(request);
     enum MHD_Result result;
     count_answer(server, request);
+    request_leave_session(request);
     conn->phase = CONN_REPLY;
     conn->deadline_ns = server->home.now_ns + server->home.rules->config->http_request_timeout;
     conn->ready = closing || request->old_version ? NULL : ready_take(server, reply);

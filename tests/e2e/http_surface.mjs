@@ -38,6 +38,11 @@ await test(d, {
     check(JSON.parse(document.text).exception.startsWith('Code: 47.'), document.text)
   },
 
+  'who has an answer finds the session free, on whichever connection': async () => {
+    await Promise.all(Array.from({ length: 8 }, async (_, i) => {
+      for (let k = 0; k < 300; k++) equal((await get({ query: 'SELECT 1', session_id: `free${i}` }, { agent: false })).text, '1\n', 'answer')
+    }))
+  },
   'a session keeps SET, USE and parameters, for its user and time': async () => {
     await d.sql('SET max_block_size = 7, param_x = 5', { session_id: 's' })
     await d.sql('USE system', { session_id: 's' })
