@@ -40,7 +40,7 @@
     X(ROWS_PENDING, "sluice_rows_pending", gauge, "table,place", "Rows not yet settled: in a buffer, in the spool, or on the way to the sink.") \
     X(ROWS_DISCARDED, "sluice_rows_discarded_total", counter, "reason", "Rows given up by command, by a cap or by configuration.") \
     X(ROWS_LOST, "sluice_rows_lost_total", counter, "reason", "Acknowledged rows that can no longer be delivered. Has to stay 0.") \
-    X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good: the sender's mistake.") \
+    X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good, by their framing or when they were typed: the sender's mistake. Of an insert whose rows cannot be told, one.") \
     X(FIELDS_SKIPPED, "sluice_fields_skipped_total", counter, "table", "Values dropped because the table has no such column (input_format_skip_unknown_fields).") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
     X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \
@@ -62,6 +62,7 @@
     X(SPOOL_SYNC_DURATION, "sluice_spool_sync_duration_seconds", histogram, "", "Time of one group commit of the spool.") \
     X(SPOOL_SYNC_INSERTS, "sluice_spool_sync_inserts", histogram, "", "Inserts made durable by one group commit.") \
     X(DISK_FREE_BYTES, "sluice_disk_free_bytes", gauge, "dir", "Free bytes on the file system of a directory.") \
+    X(DISK_RESERVE_BYTES, "sluice_disk_reserve_bytes", gauge, "", "Room kept for a full disk (storage.reserve); 0 while it is given up.") \
     X(DISK_ERRORS, "sluice_disk_errors_total", counter, "op", "Disk operations that failed.") \
     X(DAMAGED_FILES, "sluice_damaged_files", gauge, "", "Files set aside because they could not be trusted.") \
     X(RECOVERY_SECONDS, "sluice_recovery_duration_seconds", gauge, "", "Time that the last start spent on recovery.") \

@@ -226,6 +226,7 @@ static struct MHD_Response *make_response(void)
         free(name_text);
         free(value_text);
     }
+    must(MHD_set_response_options(response, MHD_RF_SEND_KEEP_ALIVE_HEADER, MHD_RO_END) == MHD_YES); /* as ours */
     return response;
 }
 

@@ -1,10 +1,13 @@
 /* store_rows.c: what the store itself costs, in one process and one thread, by the libraries of the daemon.
  *
  *   store_rows merge  --rows FILE [--parts 20] [--part-rows 50000] [--dir DIR]
+ *   store_rows apart  --rows FILE [--parts 10] [--part-rows 70000] [--dir DIR]
  *   store_rows growth --rows FILE [--parts 10000] [--part-rows 10] [--dir DIR]
  *
  * merge: makes the parts, then OPTIMIZE TABLE m FINAL: {"rows", "cpu_seconds", "wall_seconds", "source_bytes", "bytes",
  * "peak_bytes"}, where peak_bytes is by how much the resident set grew at most during the merge.
+ * apart: the same of parts that hold a range of the key each, so that their row groups can be copied where they are
+ * large. Their borders lie where the service changes, so there are less of them, and larger ones.
  * growth: inserts until there are that many live parts; {"inserts": [{"parts", "cpu_us"}...], ...}, the CPU time of an
  * insert at 10, 100, ... live parts; then the store is closed and opened: {"start_wall_seconds", "start_cpu_seconds"}.
  *
@@ -21,7 +24,7 @@ enum { GROWTH_INSERTS = 100 }; /* measured at each number of parts */
 static struct options {
     const char *rows, *dir;
     uint64_t parts, part_rows;
-    bool merge;
+    const struct measurement *what;
 } options = { .dir = "/tmp" };
 
 static struct bench_lines lines;
@@ -74,13 +77,52 @@ static void forget_peak(void)
         bench_fail("/proc/self/clear_refs", "cannot be written");
 }
 
-static void measure_merge(const char *dir)
+static void insert_parts(struct bench_table *t)
+{
+    for (uint64_t i = 0; i < options.parts; i++)
+        insert_part(t);
+}
+
+/* Where the first column of the key changes, from row `at` of `order` on. */
+static size_t next_change(const struct block *block, const uint32_t *order, size_t at, size_t key)
+{
+    const struct column *column = &block->columns[key];
+    while (at < block->rows && column_compare(column, order[at - 1], column, order[at]) == 0)
+        at++;
+    return MIN(at, block->rows);
+}
+
+/* The rows of all parts are sorted first, and each part gets the next of them, with all of its last service. */
+static void insert_parts_apart(struct bench_table *t)
+{
+    size_t part_rows = (size_t)options.part_rows, rows = (size_t)options.parts * part_rows, end;
+    const struct table_def *def = table_def(t->table);
+    uint32_t *order = mem_alloc(rows * sizeof *order);
+    struct rows_memory *memory = rows_memory_new();
+    struct block all;
+    bench_block_init(&all, t->schema);
+    bench_parse(t, memory, &all, bench_lines_at(&lines, bench_lines_take(&lines, rows), rows));
+    block_sort(&all, def->order_columns, def->order_columns_count, order);
+    for (size_t at = 0; at < rows; at = end) {
+        struct block part;
+        end = next_change(&all, order, at + part_rows, def->order_columns[0]);
+        struct table_member member = { .rows = end - at };
+        bench_block_init(&part, t->schema);
+        block_gather(&part, &all, order + at, end - at);
+        bench_insert(t, &part, &member, 1);
+        block_fini(&part);
+    }
+    block_fini(&all);
+    rows_memory_free(memory);
+    free(order);
+}
+
+static void measure_merge_of(const char *dir, void (*insert)(struct bench_table *t))
 {
     struct bench_table t;
     struct bench_cost cost = { 0 };
     bench_table_open(&t, fs_posix(), dir, "");
-    for (uint64_t i = 0; i < options.parts; i++)
-        insert_part(&t);
+    insert(&t);
     struct table_stats before = stats_of(&t);
     uint64_t resident = memory_bytes("VmRSS:");
     forget_peak();
@@ -95,6 +137,16 @@ static void measure_merge(const char *dir)
            (unsigned long long)before.bytes, (unsigned long long)after.bytes,
            (unsigned long long)(memory_bytes("VmHWM:") - resident));
     bench_table_close(&t);
+}
+
+static void measure_merge(const char *dir)
+{
+    measure_merge_of(dir, insert_parts);
+}
+
+static void measure_apart(const char *dir)
+{
+    measure_merge_of(dir, insert_parts_apart);
 }
 
 static void measure_growth(const char *dir)
@@ -134,14 +186,26 @@ static uint64_t number(const char *name, const char *text)
     return value;
 }
 
+static const struct measurement {
+    const char *name;
+    uint64_t parts, part_rows;
+    void (*run)(const char *dir);
+} measurements[] = {
+    { "merge", 20, 50000, measure_merge },
+    { "apart", 10, 70000, measure_apart },
+    { "growth", 10000, 10, measure_growth },
+};
+
 static void read_options(char **argv)
 {
-    if (*argv == NULL || (strcmp(*argv, "merge") != 0 && strcmp(*argv, "growth") != 0))
-        bench_fail("what to measure", "merge or growth");
-    options.merge = strcmp(*argv++, "merge") == 0;
-    options.parts = options.merge ? 20 : 10000;
-    options.part_rows = options.merge ? 50000 : 10;
-    for (; *argv != NULL; argv += 2) {
+    for (size_t i = 0; *argv != NULL && i < ARRAY_COUNT(measurements); i++)
+        if (strcmp(*argv, measurements[i].name) == 0)
+            options.what = &measurements[i];
+    if (options.what == NULL)
+        bench_fail("what to measure", "merge, apart or growth");
+    options.parts = options.what->parts;
+    options.part_rows = options.what->part_rows;
+    for (argv++; *argv != NULL; argv += 2) {
         if (argv[1] == NULL)
             bench_fail(*argv, "unknown, or its value is missing");
         if (strcmp(*argv, "--rows") == 0)
@@ -169,10 +233,7 @@ int main(int argc, char **argv)
     mem_keep_freed(UINT64_C(2) << 30); /* as the daemon does */
     bench_lines_load(&lines, options.rows);
     bench_scratch_dir(options.dir, dir);
-    if (options.merge)
-        measure_merge(dir);
-    else
-        measure_growth(dir);
+    options.what->run(dir);
     bench_must(fs_remove_tree(fs_posix(), dir, &err), dir, &err);
     bench_lines_free(&lines);
     return 0;

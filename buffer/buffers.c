@@ -25,7 +25,7 @@
 #include "buffer/ledger.h"
 #include "buffer/pace.h"
 
-enum { IDLE_MIN = 1024, SIZE_CLASSES = 65, NOT_IN_HEAP = -1 };
+enum { IDLE_MIN = 1024, SIZE_CLASSES = 65, KEPT_SHARE = 8, NOT_IN_HEAP = -1 };
 
 enum slot_state { SLOT_OPEN, SLOT_READY, SLOT_BACKOFF, SLOT_TAKEN };
 
@@ -467,13 +467,14 @@ static void seal_if_full(struct buffers *b, struct slot *slot, uint64_t now_ns)
         seal(b, slot, FLUSH_INSERTS, now_ns);
 }
 
-/* Under pressure nobody has more than his share, so that the others find room. */
-static bool within_share(struct buffers *b, const struct shape *shape, uint64_t cost, struct err *err)
+static bool is_pressing(const struct buffers *b, uint64_t cost)
 {
-    if (b->limits.pressure_bytes == 0 || b->cost + cost <= b->limits.pressure_bytes)
-        return true;
-    const struct owner *owner = owner_find(b, shape, false);
-    uint64_t has = owner == NULL ? 0 : owner->cost;
+    return b->limits.pressure_bytes > 0 && b->cost + cost > b->limits.pressure_bytes;
+}
+
+/* Under pressure nobody has more than his share, so that the others find room. */
+static bool within_share(const struct buffers *b, uint64_t has, uint64_t cost, struct err *err)
+{
     uint64_t share = b->limits.total_bytes_max / (b->owners_alive + (has == 0));
     return has + cost <= share ||
            err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES,
@@ -482,17 +483,29 @@ static bool within_share(struct buffers *b, const struct shape *shape, uint64_t 
                    (unsigned long long)has, (unsigned long long)share);
 }
 
+static uint64_t owner_cost(struct buffers *b, const struct shape *shape)
+{
+    const struct owner *owner = owner_find(b, shape, false);
+    return owner == NULL ? 0 : owner->cost;
+}
+
 static bool may_put(struct buffers *b, const struct shape *shape, uint64_t cost, struct err *err)
 {
     if (b->closed)
         return err_set(err, ERR_ABORTED, "The server is shutting down: nothing more is buffered");
     uint64_t max = b->limits.total_bytes_max;
-    if (max > 0 && (cost > max || b->cost > max - cost))
+    if (max == 0)
+        return true;
+    bool pressing = is_pressing(b, cost);
+    uint64_t has = pressing ? owner_cost(b, shape) : 0, kept = max / KEPT_SHARE;
+    if (pressing && has + cost > kept) /* what is kept is for one who comes, however many want what is given back */
+        max -= kept;
+    if (cost > max || b->cost > max - cost)
         return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
                        "Memory limit (for inserts that wait) exceeded: %llu bytes wait, this insert needs %llu, the "
                        "maximum is %llu",
                        (unsigned long long)b->cost, (unsigned long long)cost, (unsigned long long)max);
-    return max == 0 || within_share(b, shape, cost, err);
+    return !pressing || within_share(b, has, cost, err);
 }
 
 static void reserve_locked(struct buffers *b, uint64_t cost)
@@ -574,6 +587,11 @@ bool buffers_have_room(struct buffers *b, const struct shape *shape, uint64_t co
     mutex_lock(&b->lock);
     bool ok = may_put(b, shape, cost, err);
     mutex_unlock(&b->lock);
+    uint64_t max = b->limits.total_bytes_max;
+    if (!ok && err->code != ERR_ABORTED && cost > max)
+        err_set(err, ERR_QUERY_IS_TOO_LARGE,
+                "An insert of %llu bytes is larger than what all inserts may take (%llu bytes)",
+                (unsigned long long)cost, (unsigned long long)max);
     return ok;
 }
 

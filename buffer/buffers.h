@@ -20,7 +20,8 @@ struct ledger;
 
 struct buffers_limits {       /* 0: none */
     uint64_t total_bytes_max; /* inserts beyond this are refused: MEMORY_LIMIT_EXCEEDED */
-    uint64_t pressure_bytes;  /* above this the largest shapes become due, and nobody takes more than his share */
+    uint64_t pressure_bytes;  /* above this the largest shapes become due, and nobody takes more than his share; an
+                               * eighth of  all is for who has no more than that */
     uint64_t shapes_max;      /* live buffers; over it the oldest of the user who has most is flushed early */
     uint64_t shape_bytes; /* what each batch takes beside its inserts: shape, buffer and the like; counted with them */
 };
@@ -37,7 +38,8 @@ void buffers_free(struct buffers *buffers);
  * TOO_MANY_SIMULTANEOUS_QUERIES where this user has his share of the memory for this table; ABORTED once closed. */
 must_use bool buffers_put(struct buffers *buffers, struct insert *insert, uint64_t now_ns, struct err *err);
 
-/* Whether an insert of so many bytes would be taken at this moment; its errors if not. */
+/* Whether an insert of so many bytes would be taken at this moment; its errors if not, or QUERY_IS_TOO_LARGE where it
+ * never will. */
 must_use bool buffers_have_room(struct buffers *buffers, const struct shape *shape, uint64_t cost, struct err *err);
 
 /* Two steps, for an insert that has to go elsewhere in between: room for it, which can fail as buffers_put can; then

@@ -168,6 +168,8 @@ static const char *write_letters(struct flusher *flusher, struct insert **insert
         err_set(&err, ERR_NOT_IMPLEMENTED, "dead letters are off");
     else
         written = dlq_add_many(dlq, letters, count, &err);
+    if (written < count && err.code == ERR_NOT_ENOUGH_SPACE) /* the disk may have given up its reserve */
+        written += dlq_add_many(dlq, letters + written, count - written, &err);
     CRASH_POINT("letters.added");
     for (size_t i = 0; i < count; i++) {
         inserts[i]->letter_written = i < written;
@@ -206,6 +208,15 @@ static void claim_waiter(struct insert *insert)
     bool refused = insert->outcome == INSERT_REJECTED || insert->outcome == INSERT_UNKNOWN;
     if (refused && insert->claim != NULL && !insert->claim(insert->context))
         insert->answered = true;
+}
+
+static void count_refused(struct insert *insert)
+{
+    if (insert->outcome != INSERT_REJECTED || err_verdict(insert->err.code) != ERR_REJECT || insert->letter_id != 0)
+        return;                             /* a letter was counted when it became one */
+    if (insert->account == LEDGER_ACCEPTED) /* else it is booked with as many as were known */
+        insert_count_rows(insert);
+    rows_rejected(insert->rows_framed, insert->err.code);
 }
 
 /* A refusal is final once it is told: no start may bring the insert back from the spool. `settled`: is marked. */
@@ -279,6 +290,7 @@ static void settle(struct flusher *flusher, struct batch *batch)
         struct insert *insert = LIST_ENTRY(node, struct insert, link);
         must(insert->outcome != INSERT_PENDING);
         claim_waiter(insert);
+        count_refused(insert);
     }
     if (batch->shape->spooled)
         mark_refused(flusher, batch, &settled);

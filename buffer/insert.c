@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/metric.h"
+
 const char *ack_name(enum ack_level level)
 {
     static const char *const names[] = {
@@ -38,6 +40,12 @@ void insert_count_rows(struct insert *insert)
 {
     struct str body = str_make(insert->body == NULL ? "" : insert->body, insert->body_bytes);
     insert->rows_framed = shape_count_rows(insert->shape, body);
+}
+
+void rows_rejected(uint64_t rows, enum err_code code)
+{
+    struct str labels[] = { STR("clickhouse"), str_of(err_name(code)) };
+    metric_series_add(metric_series(METRIC_ROWS_REJECTED, labels), MAX(rows, (uint64_t)1));
 }
 
 size_t insert_cost(const struct insert *insert)

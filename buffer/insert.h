@@ -63,6 +63,8 @@ struct insert *insert_new(struct shape *shape, char *body, size_t body_bytes);
 void insert_free(struct insert *insert); /* NULL is fine; does not call done */
 /* Sets rows_framed. */
 void insert_count_rows(struct insert *insert);
+/* Counts rows that are refused for good; 0 where nobody can tell how many, which counts as one. */
+void rows_rejected(uint64_t rows, enum err_code code);
 size_t insert_cost(const struct insert *insert); /* bytes it holds in memory */
 /* Refused, and nobody is there to be told: neither a waiter nor the one who replays a letter. */
 bool insert_needs_letter(const struct insert *insert);

@@ -22,7 +22,6 @@
 #include "buffer/ledger.h"
 #include "buffer/spool_impl.h"
 
-#define RESERVE_NAME "reserve"
 #define MARKS_SYNC_NS NS_PER_S      /* marks wait at most so long for a sync */
 #define IDLE_NS (10 * NS_PER_S)     /* then a segment goes in which all is done */
 #define FAILURES_NS (60 * NS_PER_S) /* two disk errors in this time are too many */
@@ -31,8 +30,7 @@
 enum {
     OUT_BYTES = 1 << 20,    /* appended at once */
     DIRECT_BYTES = 1 << 18, /* a body of this size is not copied first */
-    RESERVE_BYTES = 16 << 20,
-    MARKS_SHARE = 16 /* one part in so many of a segment is kept for marks and batches */
+    MARKS_SHARE = 16        /* one part in so many of a segment is kept for marks and batches */
 };
 
 /* A batch whose flusher waits for its record. */
@@ -125,34 +123,6 @@ void segment_unsettle(struct segment *segment, uint64_t sequence)
     segment->settled[bit / 8] &= (uint8_t) ~(1u << bit % 8);
 }
 
-static bool file_path(const struct spool *spool, const char *name, char path[PATH_BYTES], struct err *err)
-{
-    return path_join(path, spool->dir, "", name, err);
-}
-
-/* Room that is given up when a mark has to be written and the disk is full. Where there is no room for it, there is
- * none: only that last help is missing then. */
-static void keep_reserve(struct spool *spool)
-{
-    struct fs *fs = spool->options.fs;
-    struct fs_file *file = NULL;
-    char path[PATH_BYTES];
-    struct err err;
-    if (!file_path(spool, RESERVE_NAME, path, &err) || fs_exists(fs, path) || !fs_create(fs, path, &file, &err))
-        return;
-    bool ok = fs_reserve(fs, file, MIN(spool->options.segment_bytes, (uint64_t)RESERVE_BYTES), &err);
-    if (!fs_finish(fs, &file, ok, &err))
-        (void)fs_unlink(fs, path, &err);
-}
-
-static void give_reserve(struct spool *spool)
-{
-    char path[PATH_BYTES];
-    struct err err;
-    if (file_path(spool, RESERVE_NAME, path, &err) && fs_unlink(spool->options.fs, path, &err))
-        log_warn("spool: the disk is full, its reserve is given up for marks");
-}
-
 /* Inserts leave something to others; marks, which let segments go, do not. */
 static bool has_room_for_inserts(struct spool *spool, uint64_t need, struct err *err)
 {
@@ -174,14 +144,11 @@ static bool has_room_for_inserts(struct spool *spool, uint64_t need, struct err 
     return true;
 }
 
+/* Marks let segments go: they are tried with what little room there is. */
 static bool take_room(struct spool *spool, struct fs_file *file, bool for_inserts, struct err *err)
 {
-    if (fs_reserve(spool->options.fs, file, spool->options.segment_bytes, err))
-        return true;
-    if (for_inserts || err->code != ERR_NOT_ENOUGH_SPACE)
-        return false;
-    give_reserve(spool);
-    return true;
+    return fs_reserve(spool->options.fs, file, spool->options.segment_bytes, err) ||
+           (!for_inserts && err->code == ERR_NOT_ENOUGH_SPACE);
 }
 
 /* Whoever made the directory may have been stopped before that was safe. */
@@ -231,7 +198,6 @@ static bool open_segment(struct spool *spool, bool for_inserts, struct err *err)
         segment_free(segment);
         return false;
     }
-    keep_reserve(spool);
     segment->bytes = segment->synced = SPOOL_FILE_HEAD_BYTES;
     mutex_lock(&spool->lock);
     list_push_back(&spool->segments, &segment->link);

@@ -351,12 +351,14 @@ static void scan_names(struct spool *spool, const struct fs_names *names, struct
 {
     uint64_t id, number;
     for (size_t i = 0; i < names->count; i++) {
-        if (str_starts(str_of(names->names[i]), STR("_tmp_")))
+        struct str name = str_of(names->names[i]);
+        if (str_starts(name, STR("_tmp_")) ||
+            str_is(name, "reserve")) /* of earlier versions; DATA/reserve is there now */
             meet_temporary(spool, names->names[i]);
-        else if (segment_name_parse(str_of(names->names[i]), &id, &number) && (spool->id == 0 || id == spool->id)) {
+        else if (segment_name_parse(name, &id, &number) && (spool->id == 0 || id == spool->id)) {
             spool->id = id;
             scan_segment(spool, number, missing);
-        } else if (!str_is(str_of(names->names[i]), "reserve")) {
+        } else {
             meet_stranger(spool, names->names[i]);
         }
     }

@@ -55,7 +55,7 @@ struct config {
     const struct config_user *users; /* count 0: user `default` without password, loopback only */
     size_t users_count;
     struct config_list secrets; /* files that were read for their sake */
-    const char *origins[64];    /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
+    const char *origins[96];    /* per setting, in the table's order: "default", "FILE:LINE", "environment", "flag" */
 };
 
 /* What the command line of sluiced asked for besides settings; borrows from argv. */

@@ -44,6 +44,7 @@
     X(UINT,  merge_threads,       "merge.threads",       "1", 0, 64, false, "Merges at once; 0 turns them off.") \
     X(BYTES, storage_merge_rate,  "storage.merge_max_bytes_per_second", "0", 0, 1ull << 50, true, "Bytes a second that all merges together read; 0 is no limit.") \
     X(BYTES, storage_max_bytes,   "storage.max_bytes",   "0", 0, 1ull << 60, false, "Bytes of all tables together; beyond them the parts with the oldest rows are removed; 0 is no cap.") \
+    X(BYTES, storage_reserve,     "storage.reserve",     "16MiB", 0, 1ull << 40, false, "Room that is kept on the disk of the data for when it is full: it is given up then, so that what was taken on can be finished, and new inserts are refused until there is room for two of it; 0 is none.") \
     X(NS,    scrub_interval,      "scrub.interval",      "168h", 0, 9000000000000000000ull, false, "How often each part is read whole and checked; 0 turns it off.") \
     X(BYTES, scrub_rate,          "scrub.rate",          "1MiB", 1024, 1ull << 40, false, "Bytes a second of those checks.") \
     X(BYTES, dlq_bytes_max,       "dlq.bytes_max",       "1GiB", 1048576, 12ull << 30, false, "Space for dead letters.") \
@@ -53,6 +54,9 @@
     X(UINT,  dlq_replay_attempts, "dlq.replay_attempts", "50", 0, 1000000, true, "Attempts after which a dead letter whose cause passes (disk, memory, too many parts) is no longer replayed by itself; 0 is never.") \
     X(NS,    dlq_replay_min,      "dlq.replay_min",      "1m", 1000000, 86400000000000ull, true, "First pause before such a letter is replayed; each is as long as all before it.") \
     X(NS,    dlq_replay_max,      "dlq.replay_max",      "1h", 1000000, 8640000000000000ull, true, "Longest pause before such a letter is replayed.") \
+    X(UINT,  sql_threads,         "sql.threads",         "4", 1, 256, false, "SELECTs and other statements that run at once; more wait for one of them to end.") \
+    X(UINT,  sql_waiting_max,     "sql.waiting_max",     "1000", 0, 1000000, false, "Statements that wait so; more are refused with code 202.") \
+    X(UINT,  sql_nice,            "sql.nice",            "19", 0, 19, false, "Nice value of their threads: how much they yield the processor to inserts; 0 is not at all.") \
     X(NS,    sql_time_max,        "sql.time_max",        "60s", 1000000, 86400000000000ull, true, "Longest SELECT.") \
     X(BYTES, sql_memory_max,      "sql.memory_max",      "1GiB", 1048576, 1ull << 40, true, "Memory of one SELECT.") \
     X(BYTES, sql_result_max,      "sql.result_max",      "256MiB", 1024, 1ull << 40, true, "Largest answer of one SELECT.") \

@@ -15,6 +15,8 @@
 #include "base/rng.h"
 #include "base/str.h"
 
+struct reserve;
+
 struct letter_setting {
     struct str name, value;
 };
@@ -91,7 +93,8 @@ struct dlq {
 #define dlq_step(dlq, now_ns) ((dlq)->step((dlq), (now_ns)))
 
 struct dlq_options {
-    struct fs *fs; /* for bodies that are files of their own, and moving a bad environment aside */
+    struct fs *fs;           /* for bodies that are files of their own, and moving a bad environment aside */
+    struct reserve *reserve; /* of that fs: told when the environment finds the disk full; NULL: there is none */
     struct clock *clock;
     const char *dir;                 /* DATA/dlq; made if missing */
     const char *damaged_dir;         /* DATA/damaged */

@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/reserve.h"
 #include "dlq/letter.h"
 #include "dlq/lmdb_env.h"
 
@@ -399,8 +400,11 @@ static bool survive_failed_commit(struct keeper *k, int rc, struct err *err)
     bool applied = k->env != NULL && was_applied(k);
     log_error("dead letters: commit failed: rc=%d disk_full=%d applied=%d reason=\"%s\"", rc, full, applied,
               mdb_strerror(rc));
-    if (full)
+    if (full) {
+        if (!applied && k->options.reserve != NULL)
+            (void)reserve_give(k->options.reserve);
         return applied;
+    }
     uint64_t now_ns = clock_mono_ns(k->options.clock);
     bool again = k->failed_ns != 0 && now_ns - k->failed_ns < STRIKE_NS;
     k->failed_ns = now_ns == 0 ? 1 : now_ns;

@@ -10,7 +10,8 @@
 #include "format/text_number.h"
 
 /* An expression may do so much for one row: calls of functions, bytes of what they give. */
-enum { STEPS_MAX = 10000000, SCRATCH_BYTES_MAX = 256 << 20, LIST_BYTES_MAX = 64 << 20 };
+enum { STEPS_MAX = 10000000, HELD_BYTES_MAX = 256 << 20, LIST_BYTES_MAX = 64 << 20 };
+enum { TEMP_BYTES_MIN = 1024 /* the first piece of memory of a column */ };
 enum { TEXT_KEPT_MAX = 64 << 10 };
 
 /* ---- memory ---- */
@@ -27,8 +28,11 @@ struct arena *eval_scratch(struct eval *e)
     return e->scratch;
 }
 
+/* Those of calls around this one still grow, but by no more than what is counted of the calls within them. */
 struct column *eval_temp(struct eval *e, const struct type *type)
 {
+    if (e->temps != NULL)
+        e->temps_bytes += column_bytes(&e->temps->column) + TEMP_BYTES_MIN;
     struct temp_column *temp = ARENA_NEW(eval_scratch(e), struct temp_column);
     temp->next = e->temps;
     e->temps = temp;
@@ -41,6 +45,7 @@ static void free_temps(struct eval *e)
     for (struct temp_column *temp = e->temps; temp != NULL; temp = temp->next)
         column_fini(&temp->column);
     e->temps = NULL;
+    e->temps_bytes = 0;
 }
 
 void eval_reset(struct eval *e)
@@ -64,7 +69,8 @@ void eval_fini(struct eval *e)
 
 static bool spend(struct eval *e)
 {
-    if (++e->steps > STEPS_MAX || (e->scratch != NULL && arena_bytes(e->scratch) > SCRATCH_BYTES_MAX))
+    size_t held = e->temps_bytes + (e->scratch == NULL ? 0 : arena_bytes(e->scratch));
+    if (++e->steps > STEPS_MAX || held > HELD_BYTES_MAX)
         return err_set(e->err, ERR_TOO_LARGE_ARRAY_SIZE, "an expression takes too much for one row");
     return true;
 }

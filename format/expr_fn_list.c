@@ -399,7 +399,7 @@ bool call_array_map(struct eval *e, const struct node *node, const struct value 
         struct value v;
         if (!call_lambda(e, node, args, i, &v) || !eval_cast_into(e, &v, &list->children[0]))
             return false;
-        if (i % 1024 == 0 && !eval_room(e, list))
+        if (!eval_room(e, list))
             return false;
     }
     return finish(e, list, out);

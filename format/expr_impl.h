@@ -93,6 +93,7 @@ struct eval {
     struct value *slots;   /* of lambdas' arguments, in the scratch */
     struct arena *scratch; /* made when needed: eval_scratch() */
     struct temp_column *temps;
+    size_t temps_bytes; /* of all temps but the newest */
     struct strbuf text; /* eval_text() */
     struct err *err;
 };

@@ -23,6 +23,9 @@
     X(BOOL, input_format_import_nested_json, false, "") \
     X(BOOL, input_format_with_names_use_header, true, "") \
     X(BOOL, input_format_with_types_use_header, true, "") \
+    X(BOOL, input_format_binary_decode_types_in_binary_format, false, "") \
+    X(BOOL, input_format_native_allow_types_conversion, true, "") \
+    X(BOOL, input_format_native_decode_types_in_binary_format, false, "") \
     X(BOOL, input_format_csv_detect_header, true, "") \
     X(BOOL, input_format_tsv_detect_header, true, "") \
     X(BOOL, input_format_csv_empty_as_default, true, "") \
@@ -57,6 +60,7 @@
     X(BOOL, input_format_json_named_tuples_as_objects, true, "") \
     X(BOOL, input_format_json_ignore_unknown_keys_in_named_tuple, true, "") \
     X(BOOL, input_format_json_defaults_for_missing_elements_in_named_tuple, true, "") \
+    X(BOOL, input_format_json_ignore_unnecessary_fields, true, "") \
     X(BOOL, input_format_json_empty_as_default, false, "") \
     X(BOOL, input_format_json_map_as_array_of_tuples, false, "") \
     X(BOOL, input_format_json_throw_on_bad_escape_sequence, true, "") \

@@ -246,7 +246,7 @@ bool row_field(struct row_parser *p, size_t column, text_read_fn *read, bool (*r
     struct column *c = &p->block->columns[column];
     p->column = (int)column;
     if (!c->type->nullable && p->target->settings->input_format_null_as_default && read_null(&p->r)) {
-        p->state[column] = CELL_DEFAULT;
+        row_field_default(p, column);
         return true;
     }
     if (!read(&p->r, c))
@@ -266,6 +266,7 @@ bool row_never_null(struct text_reader *r)
 void row_field_default(struct row_parser *p, size_t column)
 {
     p->state[column] = CELL_DEFAULT;
+    p->defaulted++;
 }
 
 void row_skip_bom(struct row_parser *p)
@@ -587,7 +588,7 @@ static bool parse_rows(struct row_parser *p)
     }
     for (;;) {
         memcpy(p->state, p->state_new, count);
-        p->filled = 0;
+        p->filled = p->defaulted = 0;
         p->column = -1;
         p->total++;
         enum row_step step = p->format->row(p);

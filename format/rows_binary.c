@@ -3,7 +3,7 @@
  *   RowBinary                    cells, one after the other, nothing between them
  *   ...WithDefaults              a byte ahead of each cell: not 0 where the cell is left out for the DEFAULT
  *   ...WithNames                 ahead of the rows: how many columns, their names
- *   ...WithNamesAndTypes         and their types, which must be the table's, letter for letter
+ *   ...WithNamesAndTypes         and their types, as text or as bytes, which must be the table's
  *   RawBLOB                      the body is one String
  *
  * A column that the table does not have can be passed over only where its type is told. */
@@ -13,6 +13,7 @@
 #include "base/must.h"
 #include "base/text.h"
 #include "format/binary_read.h"
+#include "format/binary_type.h"
 #include "format/rows_internal.h"
 
 struct row_binary {
@@ -20,12 +21,13 @@ struct row_binary {
     uint64_t columns_count;  /* as the header says */
     struct column *unwanted; /* by field: where cells of columns that are passed over go */
     size_t unwanted_count;
+    struct strbuf type_text; /* of a type that came as bytes */
 };
 
 /* ---- the header ---- */
 
-/* As many strings as there are columns; where they stand. */
-static bool pass_strings(struct row_parser *p, const struct row_binary *own, const char **from)
+/* As many names as there are columns; where they stand. */
+static bool pass_names(struct row_parser *p, const struct row_binary *own, const char **from)
 {
     struct str ignored = STR_EMPTY;
     *from = p->r.at;
@@ -35,12 +37,32 @@ static bool pass_strings(struct row_parser *p, const struct row_binary *own, con
     return true;
 }
 
+/* Valid until the next. */
+static bool read_type_text(struct row_parser *p, struct row_binary *own, struct str *text)
+{
+    if (!p->target->settings->input_format_binary_decode_types_in_binary_format)
+        return binary_string(&p->r, text);
+    bool ok = binary_type_text(&p->r, &own->type_text);
+    *text = strbuf_view(&own->type_text);
+    return ok;
+}
+
+static bool pass_types(struct row_parser *p, struct row_binary *own, const char **from)
+{
+    struct str ignored = STR_EMPTY;
+    *from = p->r.at;
+    for (uint64_t i = 0; i < own->columns_count; i++)
+        if (!read_type_text(p, own, &ignored))
+            return false;
+    return true;
+}
+
 /* These of unknown columns say how to pass over them; all must be types. */
 static bool parse_types(struct row_parser *p, struct row_binary *own, const struct type **types)
 {
     struct str text = STR_EMPTY;
     for (uint64_t i = 0; i < own->columns_count; i++)
-        if (!binary_string(&p->r, &text) || !type_parse(text, own->arena, &types[i], p->r.err))
+        if (!read_type_text(p, own, &text) || !type_parse(arena_dup(own->arena, text), own->arena, &types[i], p->r.err))
             return false;
     return true;
 }
@@ -64,12 +86,12 @@ static bool use_names(struct row_parser *p, struct row_binary *own, const struct
     return true;
 }
 
-static bool use_types(struct row_parser *p, const struct row_binary *own)
+static bool use_types(struct row_parser *p, struct row_binary *own)
 {
     struct str text = STR_EMPTY;
     size_t place = 0;
     for (uint64_t i = 0; i < own->columns_count; i++)
-        if (!binary_string(&p->r, &text) || !fields_check_type(p, text, &place))
+        if (!read_type_text(p, own, &text) || !fields_check_type(p, text, &place))
             return false;
     return place == p->fields_count ||
            text_fail(&p->r, ERR_INCORRECT_DATA,
@@ -83,8 +105,8 @@ static bool read_header(struct row_parser *p, struct row_binary *own)
     const struct format_settings *s = p->target->settings;
     const char *names = NULL, *texts = NULL, *rows;
     const struct type **types = NULL;
-    if (!binary_varint(&p->r, &own->columns_count) || !pass_strings(p, own, &names) ||
-        (p->format->with_types && !pass_strings(p, own, &texts)))
+    if (!binary_varint(&p->r, &own->columns_count) || !pass_names(p, own, &names) ||
+        (p->format->with_types && !pass_types(p, own, &texts)))
         return false;
     rows = p->r.at;
     if (p->format->with_types) {
@@ -120,6 +142,7 @@ static void binary_end(struct row_parser *p)
     for (size_t i = 0; i < own->unwanted_count; i++)
         if (own->unwanted[i].type != NULL)
             column_fini(&own->unwanted[i]);
+    strbuf_fini(&own->type_text);
     arena_free(own->arena);
     free(own);
 }

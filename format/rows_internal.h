@@ -57,6 +57,7 @@ struct row_parser {
     uint8_t *state;           /* enum cell_state of each column of the schema */
     const uint8_t *state_new; /* at the start of a row */
     size_t filled;            /* columns with CELL_READ */
+    size_t defaulted;         /* how often row_field_default() was called in this row */
     int column;               /* being read, or -1; for errors */
     size_t time_column;       /* of a Date or DateTime, while report->own_time */
     bool has_nested;          /* columns that are arrays of a Nested: to be of one length */
@@ -69,6 +70,7 @@ struct row_parser {
     /* JSON */
     bool in_brackets, no_more, fast;
     bool in_document;     /* {"meta": ..., "data": [rows], ...} */
+    size_t ahead;         /* columns that had their value before the row's members */
     int name_column;      /* JSONObjectEachRow: where the names of rows go, or -1 */
     struct row_key *keys; /* ROWS_KEYS */
     struct strbuf key;    /* put together: "prefix." and key of nested objects, or without its escapes */

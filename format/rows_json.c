@@ -191,6 +191,14 @@ static bool read_expected(struct row_parser *p, size_t place)
     return true;
 }
 
+/* Once each column of the insert has its value, the engine looks no key up any more: a repeated one is passed over. */
+static bool is_row_complete(const struct row_parser *p)
+{
+    const struct rows_target *t = p->target;
+    return p->filled + p->defaulted - p->ahead >= t->columns_count &&
+           t->settings->input_format_json_ignore_unnecessary_fields;
+}
+
 static bool read_member(struct row_parser *p, size_t place, size_t prefix_len)
 {
     struct text_reader *r = &p->r;
@@ -204,7 +212,9 @@ static bool read_member(struct row_parser *p, size_t place, size_t prefix_len)
         name = strbuf_view(&p->key);
         in_body = false;
     }
-    int column = prefix_len > 0 ? row_column(p, name) : key_column(p, place, name, in_body);
+    int column = is_row_complete(p) ? FIELD_UNKNOWN
+                 : prefix_len > 0   ? row_column(p, name)
+                                    : key_column(p, place, name, in_body);
     if (column >= 0)
         return json_need(p, ':') && read_value(p, (size_t)column);
     if (column == FIELD_AMBIGUOUS)
@@ -246,6 +256,7 @@ static bool read_object(struct row_parser *p, size_t prefix_len)
 
 bool json_members(struct row_parser *p)
 {
+    p->ahead = p->filled + p->defaulted;
     return read_object(p, 0);
 }
 

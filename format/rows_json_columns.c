@@ -192,6 +192,12 @@ static bool columns_start(struct row_parser *p)
     return true;
 }
 
+static bool metadata_start(struct row_parser *p)
+{
+    row_skip_bom(p);
+    return columns_start(p);
+}
+
 static void columns_end(struct row_parser *p)
 {
     struct row_columns *own = p->own;
@@ -201,10 +207,11 @@ static void columns_end(struct row_parser *p)
     free(own);
 }
 
-#define COLUMNS(format_name, row_fn)                                                                                   \
+#define COLUMNS(format_name, start_fn, row_fn)                                                                         \
     {                                                                                                                  \
-        .name = format_name, .start = columns_start, .row = row_fn, .end = columns_end                                 \
+        .name = format_name, .start = start_fn, .row = row_fn, .end = columns_end                                      \
     }
-const struct row_format rows_json_columns = COLUMNS("JSONColumns", named_row);
-const struct row_format rows_json_compact_columns = COLUMNS("JSONCompactColumns", placed_row);
-const struct row_format rows_json_columns_with_metadata = COLUMNS("JSONColumnsWithMetadata", metadata_row);
+const struct row_format rows_json_columns = COLUMNS("JSONColumns", columns_start, named_row);
+const struct row_format rows_json_compact_columns = COLUMNS("JSONCompactColumns", columns_start, placed_row);
+const struct row_format rows_json_columns_with_metadata =
+    COLUMNS("JSONColumnsWithMetadata", metadata_start, metadata_row);

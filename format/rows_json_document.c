@@ -311,7 +311,8 @@ static bool read_row_name(struct row_parser *p)
 static enum row_step objects_row(struct row_parser *p)
 {
     text_skip_spaces(&p->r);
-    if (text_eof(&p->r) || (json_take(p, '}') && text_eof(&p->r)))
+    if (text_eof(&p->r) ||
+        (json_take(p, '}') && (p->total == 1 || text_eof(&p->r)))) /* what is behind {} is not seen */
         return ROW_END;
     bool ok = (p->total == 1 || json_need(p, ',')) && read_row_name(p) && json_members(p);
     return ok ? ROW_READ : ROW_FAILED;

@@ -15,6 +15,7 @@
 #include "base/must.h"
 #include "base/text.h"
 #include "format/binary_read.h"
+#include "format/binary_type.h"
 #include "format/column_cast.h"
 #include "format/native_read.h"
 #include "format/rows_internal.h"
@@ -28,6 +29,7 @@ struct row_native {
     struct row_block columns; /* of the block being read; types are kept for the next */
     struct str *spelled;      /* each type's text, in the arena */
     size_t spelled_cap;
+    struct strbuf type_text; /* of a type that came as bytes */
     uint64_t expanded;
     bool info, custom; /* the bytes of answers are there */
     bool ended;
@@ -68,6 +70,15 @@ static bool read_head(struct row_parser *p, struct row_native *own)
 
 /* ---- a column ---- */
 
+static bool read_type_text(struct row_parser *p, struct row_native *own, struct str *text)
+{
+    if (!p->target->settings->input_format_native_decode_types_in_binary_format)
+        return binary_string(&p->r, text);
+    bool ok = binary_type_text(&p->r, &own->type_text);
+    *text = strbuf_view(&own->type_text);
+    return ok;
+}
+
 /* Types of a place seldom change from one block to the next. */
 static bool take_type(struct row_parser *p, struct row_native *own, size_t place, struct str text)
 {
@@ -92,6 +103,25 @@ static int find_column(struct row_parser *p, struct str name)
     return row_names_find(p->names, p->target, name, (struct row_match){ .exact = true });
 }
 
+static enum type_kind stored_kind(const struct type *type)
+{
+    return type->kind == TYPE_BOOL ? TYPE_UINT8 : type->kind;
+}
+
+/* Without conversion of types: do the cells mean the same? NULL may still become the default. */
+static bool means_the_same(const struct type *wire, const struct type *to, bool null_as_default)
+{
+    if (stored_kind(wire) != stored_kind(to) || type_width(wire) != type_width(to) || wire->scale != to->scale ||
+        wire->fixed_bytes != to->fixed_bytes || wire->children_count != to->children_count ||
+        (wire->nullable != to->nullable && (to->nullable || !null_as_default)) ||
+        (wire->kind == TYPE_DATETIME64 && wire->precision != to->precision))
+        return false;
+    for (size_t i = 0; i < wire->children_count; i++)
+        if (!means_the_same(wire->children[i], to->children[i], null_as_default))
+            return false;
+    return true;
+}
+
 /* The columns this block has had are marked in p->state. */
 static int find_target(struct row_parser *p, struct str name)
 {
@@ -110,7 +140,7 @@ static bool read_column(struct row_parser *p, struct row_native *own, size_t pla
         return text_fail(r, ERR_TOO_LARGE_ARRAY_SIZE, "More than %d columns in Native format", COLUMNS_HELD_MAX);
     struct row_column *column = row_block_begin(&own->columns, place);
     size_t rows = own->columns.rows;
-    if (!binary_string(r, &name) || !binary_string(r, &text) || !take_type(p, own, place, text))
+    if (!binary_string(r, &name) || !read_type_text(p, own, &text) || !take_type(p, own, place, text))
         return false;
     if (own->custom && own->info) {
         if (text_eof(r))
@@ -123,6 +153,11 @@ static bool read_column(struct row_parser *p, struct row_native *own, size_t pla
     struct column *to = column->target < 0 ? NULL : &p->block->columns[column->target];
     if (to != NULL && column_cast_is_copy(column->type, to->type))
         return native_read(r, column->type, rows, &own->expanded, to);
+    const struct format_settings *s = p->target->settings;
+    if (to != NULL && !s->input_format_native_allow_types_conversion &&
+        !means_the_same(column->type, to->type, s->input_format_null_as_default))
+        return text_fail(r, ERR_TYPE_MISMATCH, "Cannot convert: " STR_FMT " to " STR_FMT, STR_ARG(column->type->text),
+                         STR_ARG(to->type->text));
     column_init(&column->data, column->type);
     if (!native_read(r, column->type, rows, &own->expanded, &column->data))
         return false;
@@ -209,6 +244,7 @@ static void native_end(struct row_parser *p)
         return;
     row_block_fini(&own->columns);
     free(own->spelled);
+    strbuf_fini(&own->type_text);
     arena_free(own->arena);
     free(own);
 }

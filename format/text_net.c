@@ -116,7 +116,7 @@ bool net_read_ipv6(const char **at, const char *end, uint8_t ip[16])
         ip[filled++] = (uint8_t)(group >> 8);
         ip[filled++] = (uint8_t)group;
     }
-    if (gap < 0 ? filled < 16 : filled == 16)
+    if (gap < 0 && filled < 16) /* a :: that stands for nothing is fine */
         return false;
     if (gap >= 0) {
         memmove(ip + 16 - (filled - gap), ip + gap, (size_t)(filled - gap));

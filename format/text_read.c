@@ -981,8 +981,11 @@ static bool read_quote_bare(struct text_reader *r, struct column *c)
 
 static bool read_uuid_quoted(struct text_reader *r, struct column *c)
 {
+    enum { WHOLE = 38 }; /* bytes of one in quotes; where as many are left, a missing quote has another code */
     struct str string;
     uint8_t uuid[16];
+    if (r->end - r->at >= WHOLE && !text_is(r, '\''))
+        return text_need(r, '\'');
     if (!text_quoted_string(r, false, &string))
         return false;
     const char *at = string.data;

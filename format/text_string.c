@@ -351,10 +351,7 @@ bool text_raw_string(struct text_reader *r, struct str *out)
 {
     const char *from = r->at;
     r->at = scan_find2(r->at, r->end, '\t', '\n');
-    const char *stop = r->at;
-    if (r->settings->input_format_tsv_crlf_end_of_line && stop > from && stop[-1] == '\r' && text_is(r, '\n'))
-        r->at = --stop;
-    *out = str_make(from, (size_t)(stop - from));
+    *out = str_make(from, (size_t)(r->at - from));
     return true;
 }
 

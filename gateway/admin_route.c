@@ -124,7 +124,7 @@ static bool flush_work(struct request *request)
 
 enum request_step admin_flush(struct request *request)
 {
-    return request_to_pool(request, flush_work);
+    return request_to_pool(request, request->gateway->command_pool, flush_work);
 }
 
 enum request_step admin_drain(struct request *request)
@@ -149,5 +149,5 @@ static bool reload_work(struct request *request)
 
 enum request_step admin_reload(struct request *request)
 {
-    return request_to_pool(request, reload_work);
+    return request_to_pool(request, request->gateway->command_pool, reload_work);
 }

@@ -61,6 +61,24 @@ static bool name_is_clean(struct str name)
     return true;
 }
 
+/* The library takes a line that begins with a blank for more of the name before it, so a header that tells the length
+ * of the body and goes on in the next line is one that others see and we do not. */
+static bool name_is_folded(struct str name)
+{
+    return str_starts_nocase(name, STR("Content-Length")) || str_starts_nocase(name, STR("Transfer-Encoding"));
+}
+
+/* Others may take a lone CR for the end of a line. */
+static bool value_is_clean(struct str value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char c = (unsigned char)value.data[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 static bool is_digits(struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -85,6 +103,10 @@ struct gate_verdict gate_check(struct str version, struct str target, const stru
             codings++;
             if (!str_eq_nocase(value, STR("chunked")))
                 return REFUSE(NOT_IMPLEMENTED, "the only transfer coding is chunked");
+        } else if (name_is_folded(name)) {
+            return REFUSE(BAD_REQUEST, "the length of the body is told in more than one line");
+        } else if (!value_is_clean(value)) {
+            return REFUSE(BAD_REQUEST, "a header holds a control byte");
         } else if (str_eq_nocase(name, STR("Host"))) {
             hosts++;
         }

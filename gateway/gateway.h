@@ -21,6 +21,7 @@ struct query_log;
 struct ledger;
 struct metric_series;
 struct pool;
+struct reserve;
 struct rules;
 struct running;
 struct sessions;
@@ -40,14 +41,15 @@ struct gateway {
     struct rules *_Atomic rules; /* what is in force */
     struct clock *clock;
     struct rng *rng;
-    struct fs *fs;
+    struct reserve *reserve;
+    struct fs *fs;       /* the reserve's */
     struct store *store; /* NULL until recovery is over, as are the next ones */
     struct ledger *ledger;
     struct buffers *buffers;
     struct spool *spool;
     struct sink *sink;
     struct dlq *dlq;
-    struct pool *pool, *password_pool;
+    struct pool *pool, *command_pool, *password_pool; /* command: for what has to be heard while all others are busy */
     struct sessions *sessions;
     struct running *running;
     struct insert_log *insert_log;
@@ -66,6 +68,7 @@ struct gateway {
     /* Bodies being received or waiting for a statement; bounded. */
     _Atomic uint64_t body_bytes;
     uint64_t body_bytes_max;
+    _Atomic uint64_t query_bytes;    /* of SELECTs, and of their answers until they are sent */
     _Atomic uint64_t unanswered[2];  /* requests begun and not yet answered: of the data port, of the admin port */
     _Atomic uint64_t waits_given_up; /* answered 408 or 503 because the daemon stopped */
     _Atomic uint64_t connections;
@@ -87,4 +90,7 @@ void gateway_set_rules(struct gateway *gateway, struct rules *rules);
 /* Takes n bytes of the budget for bodies. False: there is no room (and nothing was taken). */
 bool gateway_reserve_body(struct gateway *gateway, uint64_t bytes);
 void gateway_release_body(struct gateway *gateway, uint64_t bytes);
+/* The same for SELECTs, which get what inserts leave of the budget: a sixteenth of it at least, half of it at most. */
+bool gateway_reserve_query(struct gateway *gateway, uint64_t bytes);
+void gateway_release_query(struct gateway *gateway, uint64_t bytes);
 #endif

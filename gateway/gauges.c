@@ -51,6 +51,7 @@ static void read_buffers(struct gateway *gateway, struct gather *gather)
     metric_set(METRIC_BUFFERS, (double)stats.shapes);
     metric_series_set(metric_series1(METRIC_MEMORY_BYTES, STR("buffers")), (double)stats.bytes);
     metric_series_set(metric_series1(METRIC_MEMORY_BYTES, STR("bodies")), (double)atomic_load(&gateway->body_bytes));
+    metric_series_set(metric_series1(METRIC_MEMORY_BYTES, STR("queries")), (double)atomic_load(&gateway->query_bytes));
     buffers_each(gateway->buffers, each_buffer, gather);
     size_t at = 0;
     struct str name;

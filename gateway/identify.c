@@ -49,9 +49,8 @@ static enum request_step password_tried(struct request *request)
 
 enum request_step identify_slowly(struct request *request)
 {
-    enum request_step step = request_to_pool(request, try_password);
+    enum request_step step = request_to_pool(request, request->gateway->password_pool, try_password);
     request->rules = rules_ref(request->home->rules);
-    request->pool = request->gateway->password_pool;
     request->resumed = password_tried;
     return step;
 }

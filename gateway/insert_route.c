@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/reserve.h"
 #include "buffer/buffers.h"
 #include "buffer/spool.h"
 #include "config/config.h"
@@ -56,6 +57,7 @@ static void answer_ok(struct request *request, enum ack_level level)
     reply->status = 200;
     reply->preset = presets[level];
     reply_header(reply, "X-ClickHouse-Query-Id", request_query_id(request));
+    request_cors_header(request);
     insert_headers(request);
     if (level == ACK_STORED) {
         struct reply_summary summary = { .read_rows = verdict->rows,
@@ -234,6 +236,27 @@ static struct insert *insert_make(struct request *request, struct shape *shape, 
     return insert;
 }
 
+static bool finds_room(const struct request *request, const struct plan *plan, uint64_t cost, struct err *err)
+{
+    const struct gateway *gateway = request->gateway;
+    if (plan->shape == NULL || plan->is_select || plan->loose_schema != NULL)
+        return true;
+    if (reserve_is_gone(gateway->reserve, err))
+        return false;
+    if (buffers_have_room(gateway->buffers, plan->shape, cost, err))
+        return true;
+    bool may_spill = !plan->settings.wait && (plan->settings.spooled || plan->settings.spool != SPOOL_OFF);
+    if (err->code != ERR_ABORTED && may_spill)
+        return spool_has_room(gateway->spool, cost, err);
+    put_error(err);
+    return false;
+}
+
+bool insert_finds_room(const struct request *request, const struct plan *plan, struct err *err)
+{
+    return finds_room(request, plan, request->content_length, err);
+}
+
 static bool may_write(struct request *request, const struct plan *plan, struct err *err)
 {
     if (request->get_or_head || plan->settings.readonly != 0)
@@ -243,8 +266,17 @@ static bool may_write(struct request *request, const struct plan *plan, struct e
                        STR_ARG(plan->user->name));
     if (str_find_char(request->token, '\0') != STR_NONE)
         return err_set(err, ERR_BAD_ARGUMENTS, "insert_deduplication_token holds a zero byte");
-    return auth_take_quota(plan->rules->auth, plan->user, request->data.len, request->home->now_ns, &request->again_ns,
-                           err);
+    return true;
+}
+
+/* After all that may refuse an insert for now: one that finds no room costs nothing of the quota. */
+static bool take_quota(struct request *request, const struct plan *plan, struct err *err)
+{
+    const struct config_user *user = plan->user;
+    bool limited = user->inserts_per_minute > 0 || user->bytes_per_minute > 0;
+    return !limited || (finds_room(request, plan, request->data.len, err) &&
+                        auth_take_quota(plan->rules->auth, user, request->data.len, request->home->now_ns,
+                                        &request->again_ns, err));
 }
 
 /* rows: how many framing saw. */
@@ -256,9 +288,14 @@ static bool admission_check(struct request *request, const struct plan *plan, ui
         request->home->parked_count >= request->home->rules->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
+    if (!take_quota(request, plan, err))
+        return false;
     if (plan->settings.wait)
         return true; /* the flush refuses it alone, and knows the types that the engine's code depends on */
-    return shape_check_framing(plan->shape, request->data, rows, err);
+    if (shape_check_framing(plan->shape, request->data, rows, err))
+        return true;
+    rows_rejected(shape_count_rows(plan->shape, request->data), err->code);
+    return false;
 }
 
 /* The parameters are the request's and go with it: what waits has to mean the same without them. */
@@ -342,25 +379,10 @@ static bool insert_loose_work(struct request *request)
     return true;
 }
 
-bool insert_finds_room(const struct request *request, const struct plan *plan, struct err *err)
-{
-    const struct gateway *gateway = request->gateway;
-    uint64_t cost = request->content_length;
-    if (plan->shape == NULL || plan->is_select || plan->loose_schema != NULL)
-        return true;
-    if (buffers_have_room(gateway->buffers, plan->shape, cost, err))
-        return true;
-    bool may_spill = !plan->settings.wait && (plan->settings.spooled || plan->settings.spool != SPOOL_OFF);
-    if (err->code != ERR_ABORTED && may_spill)
-        return spool_has_room(gateway->spool, cost, err);
-    put_error(err);
-    return false;
-}
-
 static enum request_step admit_select(struct request *request, const struct plan *plan)
 {
     struct err err = { 0 };
-    if (!may_write(request, plan, &err))
+    if (!may_write(request, plan, &err) || !take_quota(request, plan, &err))
         return answer_error(request, &err);
     request->shape = shape_ref(plan->shape);
     return insert_select(request, plan);
@@ -378,7 +400,7 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
         return answer_error(request, &err);
     if (plan->loose_schema != NULL) {
         request->shape = shape_ref(plan->shape);
-        return request_to_pool(request, insert_loose_work);
+        return request_to_pool(request, request->gateway->pool, insert_loose_work);
     }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
     insert->rows_framed = rows;

@@ -152,5 +152,5 @@ enum request_step insert_select(struct request *request, const struct plan *plan
         return request_fail(request, &err);
     request->statement = join_with(request->arena, plan->with, statement);
     (void)request_query_id(request); /* before other threads look for it */
-    return request_to_pool(request, insert_select_run);
+    return request_to_pool(request, request->gateway->pool, insert_select_run);
 }

@@ -15,7 +15,7 @@
 #include "base/sync.h"
 #include "gateway/runtime.h"
 
-enum { YIELDING_NICE = 10, IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
+enum { IO_WHO_PROCESS = 1, IO_CLASS_BEST_EFFORT = 2 << 13, IO_LOWEST = 7 }; /* linux/ioprio.h */
 
 struct loop {
     enum loop_rank rank;
@@ -32,10 +32,10 @@ struct loop {
 };
 
 /* Linux counts both by thread. */
-void thread_yield(void)
+void thread_yield(int least_nice)
 {
     pid_t self = (pid_t)syscall(SYS_gettid);
-    int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), YIELDING_NICE);
+    int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), least_nice);
     if (setpriority(PRIO_PROCESS, (id_t)self, nice) != 0 ||
         syscall(SYS_ioprio_set, IO_WHO_PROCESS, self, IO_CLASS_BEST_EFFORT | IO_LOWEST) != 0)
         log_debug("work that should yield has the priority of all other work: it cannot be lowered");
@@ -45,7 +45,7 @@ static void *loop_main(void *context)
 {
     struct loop *loop = context;
     if (loop->rank == LOOP_YIELDING)
-        thread_yield();
+        thread_yield(YIELDING_NICE);
     mutex_lock(&loop->lock);
     while (!loop->stopping) {
         uint64_t wakes = loop->wakes;
@@ -64,15 +64,31 @@ static void *loop_main(void *context)
     return NULL;
 }
 
+struct birth {
+    const char *name;
+    void *(*run)(void *context);
+    void *context;
+};
+
+/* The thread names itself, for top and perf: to name another is to write a file, which the sandbox forbids. */
+static void *thread_main(void *context)
+{
+    struct birth birth = *(struct birth *)context;
+    free(context);
+    pthread_setname_np(pthread_self(), birth.name);
+    return birth.run(birth.context);
+}
+
 void thread_start(pthread_t *thread, const char *name, void *(*run)(void *context), void *context)
 {
-    int problem = pthread_create(thread, NULL, run, context);
+    struct birth *birth = NEW(struct birth);
+    *birth = (struct birth){ name, run, context };
+    int problem = pthread_create(thread, NULL, thread_main, birth);
     if (problem != 0) {
         log_error("no thread for %s: reason=\"%s\"; see ulimit -u, TasksMax= of the unit, pids.max of the container",
                   name, strerror(problem));
         _exit(RUNTIME_FAILED); /* other threads are at work; what they promised is safe on disk */
     }
-    pthread_setname_np(*thread, name); /* for top and perf */
 }
 
 struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, struct clock *clock, loop_step_fn *step,

@@ -12,8 +12,10 @@ struct loop;
 /* Returns the monotonic time to run again: <= now: at once; UINT64_MAX: when woken. */
 typedef uint64_t loop_step_fn(void *context, uint64_t now_ns);
 
-/* The calling thread yields processor and disk to those of inserts; where that is not allowed it works all the same. */
-void thread_yield(void);
+enum { YIELDING_NICE = 10 }; /* of background work */
+/* The calling thread yields disk and, with at least this nice value, the processor to those of inserts; where that is
+ * not allowed it works all the same. */
+void thread_yield(int least_nice);
 
 /* How much its threads count beside those of inserts: EQUAL, or YIELDING processor and disk to them. */
 enum loop_rank { LOOP_EQUAL, LOOP_YIELDING };

@@ -165,13 +165,13 @@ static bool pattern_compile(struct str pattern, struct arena *arena, regex_t *ou
 
 static bool leaves_out(const struct insert_head *head, const struct schema_column *column)
 {
-    bool skip = column->default_kind == DEFAULT_MATERIALIZED || column->default_kind == DEFAULT_ALIAS;
+    bool skip = column->default_kind != DEFAULT_NONE && column->default_kind != DEFAULT_DEFAULT;
     for (size_t k = 0; k < head->columns_except_count && !skip; k++)
         skip = str_eq(column->name, head->columns_except[k]);
     return skip;
 }
 
-/* (* EXCEPT(a, b)) and (COLUMNS('pattern')): all that can be inserted, but not these, or only those. */
+/* (* EXCEPT(a, b)) and (COLUMNS('pattern')): all that are stored as they come, but not these, or only those. */
 static bool expand_columns(struct plan *plan, const struct schema *schema, struct insert_head *head, struct err *err)
 {
     regex_t pattern;

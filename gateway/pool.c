@@ -12,11 +12,11 @@
 #include "gateway/request.h"
 
 struct pool {
-    struct gateway *gateway;
+    int nice;
     struct mutex lock; /* LOCK_RUNTIME; guards what follows */
     struct cond wanted;
-    struct list waiting; /* struct request, by job */
-    size_t waiting_count, waiting_max;
+    struct list waiting;            /* struct request, by job */
+    size_t unfinished, waiting_max; /* unfinished: those that wait, and those that run */
     bool stopping;
     pthread_t *threads;
     size_t threads_count;
@@ -31,38 +31,45 @@ static struct request *take(struct pool *pool)
     if (!list_empty(&pool->waiting)) {
         request = LIST_ENTRY(pool->waiting.next, struct request, job);
         list_remove(&request->job);
-        pool->waiting_count--;
     }
     mutex_unlock(&pool->lock);
     return request;
+}
+
+static void finished(struct pool *pool)
+{
+    mutex_lock(&pool->lock);
+    pool->unfinished--;
+    mutex_unlock(&pool->lock);
 }
 
 static void *pool_main(void *context)
 {
     struct pool *pool = context;
     struct request *request;
-    thread_yield(); /* an insert is answered while ten of them compute */
+    thread_yield(pool->nice); /* an insert is answered while ten of them compute */
     while ((request = take(pool)) != NULL) {
         bool decide = true;
         if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))
             decide = request->work(request);
+        finished(pool); /* before anybody is told */
         if (decide)
             request_decide(request, true);
     }
     return NULL;
 }
 
-struct pool *pool_new(struct gateway *gateway, size_t threads, size_t waiting_max)
+struct pool *pool_new(const char *name, size_t threads, size_t waiting_max, int nice)
 {
     struct pool *pool = NEW(struct pool);
-    pool->gateway = gateway;
+    pool->nice = nice;
     pool->waiting_max = waiting_max;
     mutex_init(&pool->lock, LOCK_RUNTIME);
     cond_init(&pool->wanted);
     list_init(&pool->waiting);
     pool->threads = mem_zalloc(threads * sizeof(pool->threads[0]));
     for (size_t i = 0; i < threads; i++) {
-        thread_start(&pool->threads[i], "query", pool_main, pool);
+        thread_start(&pool->threads[i], name, pool_main, pool);
         pool->threads_count++;
     }
     return pool;
@@ -89,10 +96,10 @@ void pool_submit(struct request *request)
 {
     struct pool *pool = request->pool;
     mutex_lock(&pool->lock);
-    bool room = pool->waiting_count < pool->waiting_max && !pool->stopping;
+    bool room = pool->unfinished < pool->threads_count + pool->waiting_max && !pool->stopping;
     if (room) {
         list_push_back(&pool->waiting, &request->job);
-        pool->waiting_count++;
+        pool->unfinished++;
         cond_signal(&pool->wanted);
     }
     mutex_unlock(&pool->lock);

@@ -1,6 +1,7 @@
 /* ready.c: see ready.h. */
 #include "gateway/ready.h"
 
+#include "base/reserve.h"
 #include "buffer/buffers.h"
 #include "buffer/spool.h"
 #include "config/config.h"
@@ -23,11 +24,14 @@ static void check_spool(struct gateway *gateway, struct strbuf *why)
 static void check_disk(struct gateway *gateway, struct strbuf *why)
 {
     struct rules *rules = gateway_rules(gateway);
+    struct err err;
     uint64_t free_bytes = atomic_load_explicit(&gateway->disk_free_bytes, memory_order_relaxed);
     if (free_bytes < rules->config->spool_free_min)
         strbuf_addf(why, "disk: %llu bytes are free, inserts leave %llu\n", (unsigned long long)free_bytes,
                     (unsigned long long)rules->config->spool_free_min);
     rules_unref(rules);
+    if (reserve_is_gone(gateway->reserve, &err))
+        strbuf_addf(why, "disk: %s\n", err.text);
     if (atomic_load_explicit(&gateway->disk_is_readonly, memory_order_relaxed))
         strbuf_add_text(why, "disk: the data directory cannot be written\n");
 }

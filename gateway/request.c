@@ -89,6 +89,13 @@ static uint64_t session_keep_ns(const struct request *request)
     return request->plan->settings.close_session ? 0 : request->plan->settings.session_timeout_ns;
 }
 
+void request_leave_session(struct request *request)
+{
+    if (request->session != NULL)
+        sessions_leave(request->gateway->sessions, request->session, session_keep_ns(request), request->home->now_ns);
+    request->session = NULL;
+}
+
 void request_finish(struct request *request)
 {
     release_body(request);
@@ -96,14 +103,14 @@ void request_finish(struct request *request)
     request->insert = NULL;
     shape_unref(request->shape);
     request->shape = NULL;
-    if (request->session != NULL)
-        sessions_leave(request->gateway->sessions, request->session, session_keep_ns(request), request->home->now_ns);
-    request->session = NULL;
+    request_leave_session(request);
     plan_unref(request->plan);
     request->plan = NULL;
     rules_unref(request->rules);
     request->rules = NULL;
     reply_fini(&request->reply);
+    gateway_release_query(request->gateway, request->answer_reserved);
+    request->answer_reserved = 0;
 }
 
 /* --- the head ----------------------------------------------------------------------------------------------------- */
@@ -557,10 +564,10 @@ static enum request_step worked(struct request *request)
     return REQUEST_ANSWER;
 }
 
-enum request_step request_to_pool(struct request *request, bool (*work)(struct request *))
+enum request_step request_to_pool(struct request *request, struct pool *pool, bool (*work)(struct request *))
 {
     request->work = work;
-    request->pool = request->gateway->pool;
+    request->pool = pool;
     request->deadline_ns = UINT64_MAX;
     request->publish = pool_submit;
     request->resumed = worked;
@@ -603,8 +610,13 @@ void request_statement_headers(struct request *request)
     reply_header(reply, "X-ClickHouse-Server-Display-Name", gateway->display_name);
     reply_header(reply, "X-ClickHouse-Exception-Tag", gateway->exception_tag);
     reply_header(reply, "Access-Control-Expose-Headers", EXPOSED_HEADERS);
+    request_cors_header(request);
+}
+
+void request_cors_header(struct request *request)
+{
     if (request->h_origin.len > 0 && request->plan != NULL && request->plan->settings.cors)
-        reply_header(reply, "Access-Control-Allow-Origin", "*");
+        reply_header(&request->reply, "Access-Control-Allow-Origin", "*");
 }
 
 size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,

@@ -99,6 +99,7 @@ struct request {
     uint64_t body_bytes;         /* as received */
     uint64_t decoded_bytes;      /* of the whole body */
     uint64_t body_reserved;      /* taken from the gateway's budget */
+    uint64_t answer_reserved;    /* from that of queries, until the answer is sent */
     struct auth_attempt attempt; /* a password that has to be tried */
     struct rules *rules;         /* by which; a reference, while it is tried */
     bool slow_password, tried;   /* it has to be; it was */
@@ -149,6 +150,8 @@ void request_ref(struct request *request);
 void request_unref(struct request *request);
 /* Makes a finished request with only the server's reference ready for another life. */
 void request_recycle(struct request *request);
+/* The session is free again: before the answer is sent, as its reader may come back at once. */
+void request_leave_session(struct request *request);
 /* Frees what a finished request holds; the server calls it once when the exchange is over. */
 void request_finish(struct request *request);
 
@@ -182,13 +185,12 @@ enum request_step request_begin_again(struct request *request);
  * on; a long one ends the connection. */
 enum request_step request_fail(struct request *request, const struct err *err);
 enum request_step request_fail_text(struct request *request, int status, const char *text);
+/* The sender's, else one of our own. In the arena. */
+const char *request_query_id(struct request *request);
 /* Parks the request and runs work on the pool. True: it has built the reply; false: it has handed the request over to
  * somebody who decides it. Until then the home leaves the request alone; should the client leave or the daemon stop,
  * request->cancel asks work to end early. */
-/* The sender's, else one of our own. In the arena. */
-const char *request_query_id(struct request *request);
-const char *request_query_id(struct request *request); /* the sender's, else one of our own */
-enum request_step request_to_pool(struct request *request, bool (*work)(struct request *request));
+enum request_step request_to_pool(struct request *request, struct pool *pool, bool (*work)(struct request *request));
 /* The headers that a preset stands for. Returns how many. */
 size_t request_preset_headers(const struct gateway *gateway, enum reply_preset preset,
                               struct reply_header headers[REPLY_HEADERS_MAX]);
@@ -196,6 +198,8 @@ size_t request_preset_headers(const struct gateway *gateway, enum reply_preset p
 must_use bool request_set_format(struct request *request, struct str name, struct err *err);
 /* Headers that all answers to statements carry. */
 void request_statement_headers(struct request *request);
+/* The one of them that other origins need, where the request asked for it. */
+void request_cors_header(struct request *request);
 /* Compresses the body as the request allows. Costly for large bodies: workers call it. */
 void request_encode_body(struct request *request);
 #endif

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "base/metric.h"
+#include "base/reserve.h"
 #include "base/sync.h"
 #include "buffer/buffers.h"
 #include "buffer/flusher.h"
@@ -50,10 +51,10 @@
 
 enum {
     DESCRIPTORS_KEPT = 256, /* for parts, letters, logs */
-    STATEMENT_THREADS = 4,
+    COMMAND_THREADS = 2,
+    COMMANDS_WAITING_MAX = 1000,
     PASSWORD_THREADS = 2,
     PASSWORDS_WAITING_MAX = 16,
-    STATEMENTS_WAITING_MAX = 1000,
     ADMIN_CONNECTIONS = 64,
     INSERT_LOG_ROWS = 10000,
     INSERT_LOG_SECONDS = 3600,
@@ -220,6 +221,8 @@ static void look_at_disk(struct gateway *gateway)
     uint64_t bytes;
     struct err err;
     const char *dir = store_dir(gateway->store);
+    reserve_keep(gateway->reserve);
+    metric_set(METRIC_DISK_RESERVE_BYTES, (double)reserve_bytes(gateway->reserve));
     atomic_store(&gateway->disk_is_readonly, access(dir, W_OK) != 0);
     if (!fs_free_bytes(gateway->fs, dir, &bytes, &err))
         return;
@@ -492,6 +495,7 @@ static bool open_store(struct runtime *runtime, enum runtime_exit *exit_status, 
             *exit_status = RUNTIME_DATA_FORMAT;
         return false;
     }
+    reserve_open(gateway->reserve); /* the directory is locked */
     return true;
 }
 
@@ -531,6 +535,7 @@ static bool open_letters(struct runtime *runtime, struct err *err)
     struct gateway *gateway = &runtime->gateway;
     const struct config *config = runtime->config;
     struct dlq_options options = { .fs = gateway->fs,
+                                   .reserve = gateway->reserve,
                                    .clock = gateway->clock,
                                    .dir = runtime->dlq_dir,
                                    .damaged_dir = runtime->damaged_dir,
@@ -594,9 +599,11 @@ static void start_workers(struct runtime *runtime)
     runtime->observers = loop_start("clean", 1, LOOP_EQUAL, gateway->clock, self_metrics, runtime);
     runtime->replayers = loop_start("replay", 1, LOOP_EQUAL, gateway->clock, replay_step, runtime);
     runtime->scrubbers = loop_start("scrub", 1, LOOP_YIELDING, gateway->clock, scrub_step, runtime);
-    gateway->pool = pool_new(gateway, STATEMENT_THREADS, STATEMENTS_WAITING_MAX);
-    gateway->password_pool = pool_new(gateway, PASSWORD_THREADS, PASSWORDS_WAITING_MAX);
-    metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), STATEMENT_THREADS);
+    gateway->pool =
+        pool_new("query", (size_t)config->sql_threads, (size_t)config->sql_waiting_max, (int)config->sql_nice);
+    gateway->command_pool = pool_new("command", COMMAND_THREADS, COMMANDS_WAITING_MAX, 0);
+    gateway->password_pool = pool_new("password", PASSWORD_THREADS, PASSWORDS_WAITING_MAX, YIELDING_NICE);
+    metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), (double)config->sql_threads);
 }
 
 static bool write_port_file(struct runtime *runtime, struct err *err)
@@ -678,6 +685,14 @@ static void note_reload(struct gateway *gateway, bool taken)
         metric_set(METRIC_CONFIG_RELOAD_TIME, (double)(clock_wall_ns(gateway->clock) / (int64_t)NS_PER_S));
 }
 
+/* The sandbox was closed around the directories that the configuration named at the start. */
+static void explain_denied(const struct runtime *runtime, struct strbuf *problems)
+{
+    if (runtime->config->sandbox && strstr(strbuf_cstr(problems), "Permission denied") != NULL)
+        strbuf_add_text(problems, "a file in a directory from which none was read at the start needs a restart, not a "
+                                  "reload: the sandbox is closed to it\n");
+}
+
 static bool reload(struct gateway *gateway, struct strbuf *problems)
 {
     struct runtime *runtime = runtime_of(gateway);
@@ -696,6 +711,7 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
         take_config(runtime, config, &kept);
         log_info("configuration reloaded: users=%zu kept_until_restart=\"%s\"", users_count, strbuf_cstr(&kept));
     } else {
+        explain_denied(runtime, problems);
         struct str rest = strbuf_view(problems), problem;
         while (str_cut(&rest, '\n', &problem))
             log_error("configuration not reloaded, the old one stays: " STR_FMT, STR_ARG(problem));
@@ -944,6 +960,7 @@ static void stop(struct runtime *runtime)
     stop_servers(runtime);
     gauges_stop(gateway);
     pool_free(gateway->password_pool);
+    pool_free(gateway->command_pool);
     pool_free(gateway->pool);
     loop_free(runtime->mergers);
     loop_free(runtime->keepers);
@@ -973,6 +990,7 @@ static void stop(struct runtime *runtime)
     rules_unref(runtime->rules);
     mutex_fini(&gateway->rules_lock);
     mutex_fini(&runtime->reload_lock);
+    reserve_free(gateway->reserve);
     free(runtime->sources);
     free(runtime->data_dir);
     free(runtime->dlq_dir);
@@ -990,7 +1008,6 @@ enum runtime_exit runtime_run(struct config *config, const struct runtime_enviro
     runtime->admin_fd = -1;
     gateway->clock = clock_real();
     gateway->rng = rng_real();
-    gateway->fs = fs_posix();
     mutex_init(&runtime->reload_lock, LOCK_RUNTIME);
     mutex_init(&gateway->rules_lock, LOCK_CACHE);
     runtime->rules = rules_new(config);
@@ -1004,6 +1021,8 @@ enum runtime_exit runtime_run(struct config *config, const struct runtime_enviro
     gateway->stuck_since = stuck_since;
     gateway->started_mono_ns = clock_mono_ns(gateway->clock);
     runtime->data_dir = below(config->data_dir, "");
+    gateway->reserve = reserve_new(fs_posix(), runtime->data_dir, config->storage_reserve);
+    gateway->fs = reserve_fs(gateway->reserve);
     runtime->dlq_dir = below(config->data_dir, "/dlq");
     runtime->damaged_dir = below(config->data_dir, "/damaged");
     set_names(gateway, config);

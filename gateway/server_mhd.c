@@ -60,6 +60,7 @@ struct conn {
     bool certificate_read;
     struct strbuf certificate; /* names of the client's, a line each; empty: none that counts */
     bool is_sending;           /* a body that was refused */
+    bool is_unread;            /* at the last look bytes of the body waited in the socket */
     char peer[64];
 };
 
@@ -105,6 +106,13 @@ struct server {
 
 /* --- the library's complaints ------------------------------------------------------------------------------------- */
 
+/* What the library answers by itself when a head does not fit into the connection's memory: 414 or 431, in its own
+ * words, which do not say what the operator can do about it. */
+static bool tells_of_long_head(const char *text)
+{
+    return strstr(text, "response code is 414") != NULL || strstr(text, "response code is 431") != NULL;
+}
+
 static void on_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 static void on_log(void *context, const char *format, va_list args)
 {
@@ -113,6 +121,9 @@ static void on_log(void *context, const char *format, va_list args)
     int n = vsnprintf(text, sizeof(text), format, args);
     while (n > 0 && n < (int)sizeof(text) && (text[n - 1] == '\n' || text[n - 1] == ' '))
         text[--n] = '\0';
+    if (tells_of_long_head(text))
+        log_warn("request refused, its URL or headers are too long: listener=%s setting=http.pool value=%llu",
+                 server->name, (unsigned long long)server->home.rules->config->http_pool);
     log_debug("http library: listener=%s %s", server->name, text);
 }
 
@@ -315,6 +326,14 @@ static void add_header(struct MHD_Response *response, const char *name, const ch
         log_warn("header refused by the library: name=%s", name);
 }
 
+/* Tells the client how long the connection stays, and asks the library to say that it does; HTTP/1.1 implies it, but
+ * the engine says it and there are clients that read it. */
+static enum MHD_ResponseFlags keep_alive(struct server *server, struct MHD_Response *response)
+{
+    add_header(response, "Keep-Alive", server->gateway->keep_alive);
+    return MHD_RF_SEND_KEEP_ALIVE_HEADER;
+}
+
 static struct MHD_Response *make_response(struct server *server, struct request *request, bool closing)
 {
     struct reply *reply = &request->reply;
@@ -330,12 +349,12 @@ static struct MHD_Response *make_response(struct server *server, struct request 
         add_header(response, preset[i].name, preset[i].value);
     for (size_t i = 0; i < reply->headers_count; i++)
         add_header(response, reply->headers[i].name, reply->headers[i].value);
+    unsigned int flags = request->old_version ? MHD_RF_HTTP_1_0_SERVER : MHD_RF_NONE;
     if (closing)
         add_header(response, "Connection", "close");
     else
-        add_header(response, "Keep-Alive", server->gateway->keep_alive);
-    if (request->old_version)
-        must(MHD_set_response_options(response, MHD_RF_HTTP_1_0_SERVER, MHD_RO_END) == MHD_YES);
+        flags |= keep_alive(server, response);
+    must(MHD_set_response_options(response, (enum MHD_ResponseFlags)flags, MHD_RO_END) == MHD_YES);
     return response;
 }
 
@@ -349,7 +368,7 @@ static struct ready *ready_new(struct server *server, enum reply_preset preset)
     must(ready->response != NULL);
     for (size_t i = 0; i < count; i++)
         add_header(ready->response, headers[i].name, headers[i].value);
-    add_header(ready->response, "Keep-Alive", server->gateway->keep_alive);
+    must(MHD_set_response_options(ready->response, keep_alive(server, ready->response), MHD_RO_END) == MHD_YES);
     return ready;
 }
 
@@ -395,6 +414,7 @@ static enum MHD_Result send_reply(struct server *server, struct MHD_Connection *
     bool closing = reply->close || (draining && !server->admin) || !request_keeps_alive(request);
     enum MHD_Result result;
     count_answer(server, request);
+    request_leave_session(request);
     conn->phase = CONN_REPLY;
     conn->deadline_ns = server->home.now_ns + server->home.rules->config->http_request_timeout;
     conn->ready = closing || request->old_version ? NULL : ready_take(server, reply);
@@ -532,6 +552,7 @@ static void begin_body(struct server *server, struct conn *conn)
     conn->window_ns = now_ns + (BODY_ALLOWANCE_S + BODY_WINDOW_S) * NS_PER_S;
     conn->window_bytes = 0;
     conn->scan_bytes = UINT64_MAX; /* not looked at yet */
+    conn->is_unread = false;
 }
 
 static enum MHD_Result after_head(struct server *server, struct MHD_Connection *connection, struct request *request,
@@ -631,19 +652,25 @@ static bool body_crawls(const struct server *server, struct conn *conn)
     return slow;
 }
 
-/* A close that came together with the last bytes is an event that the library does not see again. */
-static bool sender_left(const struct conn *conn, uint64_t received)
+/* Nothing came since the last look. A close that came together with the last bytes is an event that the library does
+ * not see again. And over bytes that it has no room for, of a chunk's size without an end, it would turn in a circle;
+ * that it does not take them shows at the second look, as at the first they may have come this moment. */
+static bool body_stands(struct conn *conn)
 {
     char byte;
-    return received == conn->scan_bytes && recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    ssize_t n = recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    bool was_unread = conn->is_unread;
+    conn->is_unread = n > 0;
+    return n == 0 || (n > 0 && was_unread);
 }
 
 static bool body_is_hopeless(const struct server *server, struct conn *conn)
 {
     uint64_t received = conn->request == NULL ? 0 : conn->request->body_bytes;
-    bool hopeless = sender_left(conn, received) || body_crawls(server, conn);
+    bool moves = received != conn->scan_bytes;
+    conn->is_unread = conn->is_unread && !moves;
     conn->scan_bytes = received;
-    return hopeless;
+    return (!moves && body_stands(conn)) || body_crawls(server, conn);
 }
 
 /* Slow senders keep a connection only so long. The library cleans up after the shutdown. */

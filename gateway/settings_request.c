@@ -60,6 +60,7 @@ static const struct own_setting own_settings[] = {
     { "limit", KIND_UINT, AT(limit) },
     { "offset", KIND_UINT, AT(offset) },
     { "max_result_bytes", KIND_UINT, AT(max_result_bytes) },
+    { "max_memory_usage", KIND_UINT, AT(max_memory_usage) },
     { "max_execution_time", KIND_SECONDS, AT(max_execution_ns) },
     { "max_partitions_per_insert_block", KIND_UINT, AT(storing.partitions_max) },
     { "throw_on_max_partitions_per_insert_block", KIND_BOOL, AT(throw_on_partitions) },

@@ -50,7 +50,7 @@ struct settings_request {
     enum ack_level ack;                               /* sluice_ack; ACK_NONE when not given */
     enum { SPOOL_OFF, SPOOL_ON, SPOOL_ALWAYS } spool; /* what the daemon has */
     bool spooled; /* the insert is to be in the spool before it is answered, or waits further */
-    uint64_t readonly, max_query_size, max_result_rows, max_result_bytes, max_execution_ns;
+    uint64_t readonly, max_query_size, max_result_rows, max_result_bytes, max_execution_ns, max_memory_usage;
     uint64_t limit, offset; /* of the answer's rows; limit 0: all */
     struct shape_storing storing;
     bool throw_on_partitions, optimize_on_insert;

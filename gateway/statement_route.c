@@ -118,7 +118,8 @@ static enum request_step insert_from_body(struct request *request)
         insert->head = arena_dup(insert->arena, str_sub(body, 0, offset));
     request->data = str_from(body, in_body);
     strbuf_fini(&text);
-    plan_keep_of_body(request->home->plans, plan, insert, request->gateway->rng);
+    if (!insert->is_select) /* its head does not say what comes next: VALUES might, another time */
+        plan_keep_of_body(request->home->plans, plan, insert, request->gateway->rng);
     return admit_as(request, insert);
 }
 
@@ -143,15 +144,29 @@ static bool is_about_merges(struct str statement)
            lexer_take_word(&lexer, "MERGES");
 }
 
-static bool reads_only(struct str statement)
+static bool begins_with_one_of(struct str statement, const char *const words[], size_t count)
 {
-    static const char *const words[] = { "SELECT", "WITH",    "FROM", "SHOW", "DESCRIBE", "DESC",
-                                         "EXISTS", "EXPLAIN", "SET",  "USE",  "CHECK",    "VALUES" };
-    for (size_t i = 0; i < ARRAY_COUNT(words); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (first_word_is(statement, words[i]))
             return true;
     }
     return false;
+}
+
+static bool reads_only(struct str statement)
+{
+    static const char *const words[] = { "SELECT", "WITH",    "FROM", "SHOW", "DESCRIBE", "DESC",
+                                         "EXISTS", "EXPLAIN", "SET",  "USE",  "CHECK",    "VALUES" };
+    return begins_with_one_of(statement, words, ARRAY_COUNT(words));
+}
+
+/* Is refused either way where nothing may change; only the error says which it was. */
+static bool changes_something(struct str statement)
+{
+    static const char *const words[] = { "ALTER",  "ATTACH",   "BACKUP",   "CREATE",   "DELETE", "DETACH",  "DROP",
+                                         "GRANT",  "EXCHANGE", "KILL",     "OPTIMIZE", "RENAME", "REPLACE", "RESTORE",
+                                         "REVOKE", "SYSTEM",   "TRUNCATE", "UNDROP",   "UPDATE" };
+    return begins_with_one_of(statement, words, ARRAY_COUNT(words));
 }
 
 static bool access_check(struct request *request, struct str statement, struct err *err)
@@ -159,6 +174,11 @@ static bool access_check(struct request *request, struct str statement, struct e
     const struct plan *plan = request->plan;
     bool reads = reads_only(statement);
     bool readonly = request->get_or_head || plan->settings.readonly == 1 || plan->settings.readonly == 2;
+    if (!reads && readonly && !changes_something(statement)) {
+        struct lexer lexer;
+        lexer_init(&lexer, statement);
+        return lexer_error(&lexer, lexer_peek(&lexer), "a statement", err);
+    }
     if (!reads && readonly)
         return err_set(err, ERR_READONLY,
                        STR_FMT ": Cannot execute query in readonly mode. For queries over HTTP, method GET implies "
@@ -245,6 +265,19 @@ void statement_done(struct request *request)
     reply_summary(&request->reply, &summary, request->arena);
 }
 
+/* It takes memory for as long as its reader takes. */
+static bool reserve_answer(struct request *request, struct err *err)
+{
+    uint64_t bytes = request->reply.body.cap;
+    if (!gateway_reserve_query(request->gateway, bytes))
+        return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED,
+                       "Memory limit (total) exceeded: inserts and other queries leave no room for an answer of %llu "
+                       "bytes",
+                       (unsigned long long)bytes);
+    request->answer_reserved = bytes;
+    return true;
+}
+
 /* In the request's answer format. */
 static bool answer_with(struct request *request, const struct block *block, const struct output_info *info,
                         const struct format_settings *settings, struct err *err)
@@ -269,7 +302,7 @@ static bool answer_with(struct request *request, const struct block *block, cons
         reply_progress(reply, &summary, request->arena);
     reply_summary(reply, &summary, request->arena);
     request_encode_body(request);
-    return true;
+    return reserve_answer(request, err);
 }
 
 bool statement_answer_block(struct request *request, const struct block *block, struct str format, struct err *err)
@@ -399,6 +432,16 @@ static const struct sql_named_block *named_tables(const struct request *request,
     return named;
 }
 
+static bool reserve_memory(void *context, uint64_t bytes)
+{
+    return gateway_reserve_query(((struct request *)context)->gateway, bytes);
+}
+
+static void release_memory(void *context, uint64_t bytes)
+{
+    gateway_release_query(((struct request *)context)->gateway, bytes);
+}
+
 bool statement_select(struct request *request, struct str statement, const struct block *input,
                       struct sql_result *result, struct err *err)
 {
@@ -423,11 +466,13 @@ bool statement_select(struct request *request, struct str statement, const struc
         .limits = { .time_ns = lower_of(config->sql_time_max, plan->settings.max_execution_ns),
                     .rows = plan->settings.max_result_rows,
                     .result_bytes = lower_of(config->sql_result_max, plan->settings.max_result_bytes),
-                    .memory_bytes = config->sql_memory_max },
+                    .memory_bytes = lower_of(config->sql_memory_max, plan->settings.max_memory_usage) },
         .progress = &request->progress,
         .cancel = &request->cancel,
         .setting = setting_in_force,
         .may_read = may_read,
+        .reserve = reserve_memory,
+        .release = release_memory,
         .context = request,
     };
     session.tables = named_tables(request, &session.tables_count);
@@ -722,8 +767,15 @@ static bool is_empty_statement(struct str statement)
     return token.kind == TOKEN_END;
 }
 
+/* What ends other statements, or tells of them all, does not wait for one of them to end. */
+static bool is_command(struct str statement)
+{
+    return first_word_is(statement, "KILL") || first_word_is(statement, "SYSTEM");
+}
+
 enum request_step statement_end(struct request *request)
 {
+    const struct gateway *gateway = request->gateway;
     const struct plan *plan = request->plan;
     struct str body = strbuf_view(&request->body);
     struct err err = { 0 };
@@ -740,5 +792,6 @@ enum request_step statement_end(struct request *request)
     }
     (void)request_query_id(request); /* before other threads look for it */
     expect_format(request);
-    return request_to_pool(request, statement_work);
+    return request_to_pool(request, is_command(request->statement) ? gateway->command_pool : gateway->pool,
+                           statement_work);
 }

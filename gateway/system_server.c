@@ -83,6 +83,9 @@ static void each_process(void *context, const struct request *request)
     sql_system_number(row, "is_cancelled", atomic_load_explicit(&request->cancel, memory_order_relaxed));
     sql_system_number(row, "read_rows", atomic_load_explicit(&request->progress.rows, memory_order_relaxed));
     sql_system_number(row, "read_bytes", atomic_load_explicit(&request->progress.bytes, memory_order_relaxed));
+    sql_system_number(row, "memory_usage", atomic_load_explicit(&request->progress.memory_bytes, memory_order_relaxed));
+    sql_system_number(row, "peak_memory_usage",
+                      atomic_load_explicit(&request->progress.memory_bytes, memory_order_relaxed));
     sql_system_text(row, "query", request->statement);
     sql_system_text(row, "current_database", request->plan->database);
     sql_system_end(row);

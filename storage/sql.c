@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "storage/ddl.h"
 #include "storage/sql_fn.h"
-#include "storage/sql_run.h"
+#include "storage/sql_scan.h"
 #include "storage/verify.h"
 
 enum { ARENA_FIRST_BYTES = 16 << 10 };
@@ -162,30 +162,32 @@ static bool check(struct sql_run *run, const struct sql_statement *statement, st
     return !run->failed;
 }
 
+/* What stands between the brackets of CODEC(...). */
+static struct str codecs_of(const struct schema_column *column)
+{
+    struct str before = STR("CODEC("), text = column->codec_text;
+    return text.len == 0 ? text : str_sub(text, before.len, text.len - before.len - 1);
+}
+
 /* name, type, default_type, default_expression, comment, codec_expression, ttl_expression */
 static void describe_row(struct sql_run *run, struct str name, const struct type *type,
                          const struct schema_column *column)
 {
     static const char *const kinds[] = { "", "DEFAULT", "MATERIALIZED", "ALIAS", "EPHEMERAL" };
     struct str none = STR_EMPTY;
-    struct strbuf codec = { 0 }, type_text = { 0 };
+    struct strbuf type_text = { 0 };
     type_print(type, sql_setting_is_on(run, "print_pretty_type_names") ? TYPE_LINES : TYPE_ONE_LINE, 0, &type_text);
-    if (column != NULL && column->codec_text.len > 0 && !str_starts(column->codec_text, STR("CODEC(")))
-        strbuf_addf(&codec, "CODEC(" STR_FMT ")", STR_ARG(column->codec_text));
-    else if (column != NULL)
-        strbuf_add(&codec, column->codec_text);
     const struct str cells[] = {
         name,
         strbuf_view(&type_text),
         column == NULL ? none : str_of(kinds[column->default_kind]),
         column == NULL ? none : column->default_text,
         column == NULL ? none : column->comment,
-        strbuf_view(&codec),
+        column == NULL ? none : codecs_of(column),
         column == NULL ? none : column->ttl_text,
     };
     for (size_t i = 0; i < run->result->block.columns_count; i++)
         add_text(run, i, cells[i]);
-    strbuf_fini(&codec);
     strbuf_fini(&type_text);
 }
 
@@ -342,7 +344,15 @@ static void explain_indexes(struct sql_run *run, const struct sql_source_table *
                                          [SQL_BY_BLOOM] = "BloomFilter" };
     const struct sql_scan_counts *counts = &source->counts;
     ADD_LINE(run, "  Indexes:");
-    ADD_LINE(run, "    Condition: " STR_FMT, STR_ARG(strbuf_view(&source->terms)));
+    struct strbuf condition = { 0 };
+    strbuf_add(&condition, strbuf_view(&source->terms));
+    for (size_t i = 0; i < source->map_terms_count; i++) {
+        const struct sql_map_term *term = &source->map_terms[i];
+        strbuf_add_text(&condition, condition.len == 0 ? "" : ", ");
+        sql_map_term_print(term, source->ast->columns[term->column].name, &condition);
+    }
+    ADD_LINE(run, "    Condition: " STR_FMT, STR_ARG(strbuf_view(&condition)));
+    strbuf_fini(&condition);
     for (size_t i = 0; i < SQL_PRUNES; i++) {
         struct left before = left_after(counts, i), after = left_after(counts, i + 1);
         ADD_LINE(run, "    %s", names[i]);
@@ -373,7 +383,7 @@ static void explain_source(struct sql_run *run, const struct sql_source_table *s
              all.groups - (unsigned long long)counts->groups_read);
     ADD_LINE(run, "  Rows: %llu, bytes: %llu", (unsigned long long)counts->rows_read,
              (unsigned long long)counts->bytes_read);
-    if (source->terms.len > 0)
+    if (source->terms.len > 0 || source->map_terms_count > 0)
         explain_indexes(run, source);
 }
 
@@ -471,6 +481,7 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
     if (own.database.len == 0)
         own.database = STR("default");
     sql_memory_setup();
+    sql_memory_begin(&own);
     *result = (struct sql_result){ .arena = arena_new(ARENA_FIRST_BYTES) };
     run.arena = result->arena;
     query = arena_dup(run.arena, query); /* names in the result borrow from it */
@@ -486,6 +497,7 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
     sql_calls_fini(&run);
     sql_sources_fini(&run);
     sql_run_publish(&run);
+    sql_memory_end(result);
     if (!ok)
         sql_result_fini(result);
     return ok;
@@ -536,6 +548,8 @@ void sql_result_fini(struct sql_result *result)
         block_fini(&result->block);
     if (result->has_totals)
         block_fini(&result->totals);
+    if (result->reserved > 0)
+        result->release(result->release_context, result->reserved);
     arena_free(result->arena);
     *result = (struct sql_result){ 0 };
 }

@@ -37,7 +37,7 @@ struct sql_named_block {
 
 /* What a running statement has read so far; any thread may look. */
 struct sql_counters {
-    _Atomic uint64_t rows, bytes;
+    _Atomic uint64_t rows, bytes, memory_bytes;
 };
 struct sql_limits {
     uint64_t time_ns, rows, result_bytes, memory_bytes; /* 0 = none */
@@ -62,7 +62,11 @@ struct sql_session {
     bool (*setting)(void *context, struct str name, struct str *value, struct str *type);
     /* May the statement read the table, also one of system? NULL: any. Errors: ACCESS_DENIED. */
     bool (*may_read)(void *context, struct str database, struct str table, struct err *err);
-    void *context; /* of both */
+    /* Room for what the statement takes in what all of them share, asked for in large steps; NULL: none is needed.
+     * Released by the end of the statement, and of its result. */
+    bool (*reserve)(void *context, uint64_t bytes);
+    void (*release)(void *context, uint64_t bytes);
+    void *context; /* of these; lives as long as the result */
 };
 struct sql_result {
     struct arena *arena; /* holds types and names of block */
@@ -77,6 +81,9 @@ struct sql_result {
     uint64_t rows_read, bytes_read;
     uint64_t rows_before_limit; /* at least; 0: the statement had no LIMIT */
     uint64_t parts_read, parts_skipped, row_groups_read, row_groups_skipped;
+    uint64_t reserved; /* for block and totals; released with them */
+    void (*release)(void *context, uint64_t bytes);
+    void *release_context;
 };
 
 /* Runs one statement that only reads. On true the result is the caller's: sql_result_fini. Errors: SYNTAX_ERROR,

@@ -25,7 +25,7 @@ struct sql_call *sql_aggregate_call(const struct sql_state *state)
 void sql_aggregate_free(struct sql_state *state)
 {
     if (state->call != NULL)
-        sql_run_give(state->call->run, state->taken);
+        sql_memory_give(state->taken);
     free(state->best_bytes);
     free(state->carried_bytes);
     free(state->numbers);
@@ -126,7 +126,7 @@ void sql_frame_pop(struct sql_state *state, size_t count)
     state->frame_from += before - rest.len;
     if (state->frame_from < state->frame.len / 2)
         return;
-    sql_run_give(state->call->run, state->frame_from);
+    sql_memory_give(state->frame_from);
     state->taken -= state->frame_from;
     memmove(state->frame.data, rest.data, rest.len);
     strbuf_truncate(&state->frame, rest.len);

@@ -219,9 +219,9 @@ static bool emit_aggregate(struct emitter *e, const struct sql_node *node, struc
         if (!emit_template(e, node, out))
             return false;
     } else {
-        strbuf_addf(out, "cha(%zu", node->call->index);
+        strbuf_addf(out, SQL_AGGREGATE_PREFIX "%zu(", node->call->index);
         for (size_t i = 0; i < args; i++) {
-            strbuf_add_text(out, ", ");
+            strbuf_add_text(out, i == 0 ? "" : ", ");
             if (!sql_emit_node(e, node->args[i], out))
                 return false;
         }

@@ -1,5 +1,6 @@
 /* sql_functions.c: finding functions by name, checking their arguments against a spec, and the bridge from SQLite. */
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "format/sql_types.h"
@@ -224,9 +225,9 @@ static void scalar_bridge(sqlite3_context *context, int count, sqlite3_value **v
 /* The arguments of a step; false where one is NULL, which aggregates pass over. */
 static bool step_args(struct sql_call *call, int count, sqlite3_value **values)
 {
-    must((size_t)count - 1 <= call->types_count);
-    for (size_t i = 0; i + 1 < (size_t)count; i++) {
-        call->args[i] = sql_value_from(values[i + 1]);
+    must((size_t)count <= call->types_count);
+    for (size_t i = 0; i < (size_t)count; i++) {
+        call->args[i] = sql_value_from(values[i]);
         if (call->args[i].kind == SQL_NULL)
             return false;
     }
@@ -239,9 +240,10 @@ static void step_failed(sqlite3_context *context, struct sql_call *call)
     sqlite3_result_error(context, "stopped", -1);
 }
 
+/* Each aggregate is a function of its own, called once a row. */
 static void step_bridge(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct sql_call *call = call_of(context, values);
+    struct sql_call *call = sqlite3_user_data(context);
     struct sql_state *state = sql_aggregate_state(context, call);
     if (state == NULL) {
         sqlite3_result_error_nomem(context);
@@ -250,18 +252,18 @@ static void step_bridge(sqlite3_context *context, int count, sqlite3_value **val
     if (!step_args(call, count, values))
         return;
     strbuf_clear(&call->out);
-    if (!(call->moves ? sql_frame_push(state, (size_t)count - 1, &call->err)
-                      : sql_aggregate_step(state, (size_t)count - 1, &call->err)))
+    if (!(call->moves ? sql_frame_push(state, (size_t)count, &call->err)
+                      : sql_aggregate_step(state, (size_t)count, &call->err)))
         step_failed(context, call);
 }
 
 /* A row leaves the frame of a window: the oldest one. */
 static void inverse_bridge(sqlite3_context *context, int count, sqlite3_value **values)
 {
-    struct sql_call *call = call_of(context, values);
+    struct sql_call *call = sqlite3_user_data(context);
     struct sql_state *state = sql_aggregate_state(context, call);
     if (state != NULL && step_args(call, count, values))
-        sql_frame_pop(state, (size_t)count - 1);
+        sql_frame_pop(state, (size_t)count);
 }
 
 /* What the aggregate is over the rows so far; NULL over none, which the statement replaces. */
@@ -290,13 +292,19 @@ static void final_bridge(sqlite3_context *context)
 bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err *err)
 {
     const int flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-    bool random = false;
-    for (size_t i = 0; i < run->calls_count; i++)
-        random |= run->calls[i]->run_fn == sql_run_uuid || sql_bridge_is_volatile(run->calls[i]);
+    bool random = false, ok = true;
+    for (size_t i = 0; i < run->calls_count && ok; i++) {
+        struct sql_call *call = run->calls[i];
+        char name[32];
+        random |= call->run_fn == sql_run_uuid || sql_bridge_is_volatile(call);
+        snprintf(name, sizeof name, SQL_AGGREGATE_PREFIX "%zu", call->index);
+        ok = call->aggregate == NULL ||
+             sqlite3_create_window_function(db, name, -1, flags, call, step_bridge, final_bridge, value_bridge,
+                                            inverse_bridge, NULL) == SQLITE_OK;
+    }
     int scalar_flags = random ? SQLITE_UTF8 | SQLITE_INNOCUOUS : flags;
-    if (sqlite3_create_function_v2(db, "ch", -1, scalar_flags, run, scalar_bridge, NULL, NULL, NULL) != SQLITE_OK ||
-        sqlite3_create_window_function(db, "cha", -1, flags, run, step_bridge, final_bridge, value_bridge,
-                                       inverse_bridge, NULL) != SQLITE_OK)
+    if (!ok ||
+        sqlite3_create_function_v2(db, "ch", -1, scalar_flags, run, scalar_bridge, NULL, NULL, NULL) != SQLITE_OK)
         return err_set(err, ERR_LOGICAL_ERROR, "cannot register functions: %s", sqlite3_errmsg(db));
     return true;
 }

@@ -1,6 +1,7 @@
 /* sql_imply.c: what a WHERE implies of single columns where SQLite does not see it: f(column) compared with a constant,
  * for an f of times that never falls; texts with a known beginning. What is implied is added to the condition, whose
- * answer does not change: it is there for the tables, which can only pass over rows by the values of columns.
+ * answer does not change: it is there for the tables, which can only pass over rows by the values of columns. That a
+ * map has an entry is no condition on a column; the table is told of it aside.
  *
  * The edge of a column's values is computed while the statement runs, from the constant's value, by a function of ours
  * that has no name: now() - INTERVAL 1 HOUR is no literal. */
@@ -229,6 +230,40 @@ static void of_time(struct implied *implied, struct sql_node *call, enum sql_com
     }
 }
 
+/* ---- maps ---- */
+
+static bool is_text(const struct type *type)
+{
+    return type->kind == TYPE_STRING && !type->nullable;
+}
+
+/* The table that it is a column of, if that is one on disk and all its rows have to meet the condition. */
+static struct sql_source_table *source_of(const struct sql_node *column, const struct sql_select *select)
+{
+    bool own = column->table >= select->tables && column->table < select->tables + select->tables_count;
+    struct sql_source_table *source = own ? column->table->source : NULL;
+    return source != NULL && source->kind == SQL_SOURCE_TABLE ? source : NULL;
+}
+
+/* map['key'] = 'value': a map without the key has the empty text there. */
+static void of_map(struct implied *implied, struct sql_node *call, enum sql_compare op, const struct sql_node *x)
+{
+    const struct sql_node *value = sql_node_constant(x);
+    if (op != SQL_EQ || call->kind != SQL_CALL || !str_is(call->name, "arrayElement") || value == NULL ||
+        !is_text(value->type) || value->value.s.len == 0)
+        return;
+    const struct sql_node *column = behind_aliases(call->args[0]), *key = sql_node_constant(call->args[1]);
+    if (!is_column(column) || key == NULL || !is_text(key->type))
+        return;
+    struct sql_source_table *source = source_of(column, implied->r->select);
+    const struct type *type = sql_type_plain(column->type, implied->r->arena);
+    if (source == NULL || type->kind != TYPE_MAP || !is_text(type->children[0]) || !is_text(type->children[1]) ||
+        source->map_terms_count == SQL_MAP_TERMS_MAX)
+        return;
+    source->map_terms[source->map_terms_count++] =
+        (struct sql_map_term){ column->column, key->value.s, value->value.s };
+}
+
 static void of_compare(struct implied *implied, struct sql_node *node)
 {
     static const enum sql_compare mirrored[] = {
@@ -241,6 +276,8 @@ static void of_compare(struct implied *implied, struct sql_node *node)
     struct sql_node *a = behind_aliases(node->args[0]), *b = behind_aliases(node->args[1]);
     of_time(implied, a, op, b);
     of_time(implied, b, mirrored[op], a);
+    of_map(implied, a, op, b);
+    of_map(implied, b, op, a);
 }
 
 /* ---- texts ---- */

@@ -1,117 +1,11 @@
-/* sql_result.c: SQLite, kept on a short leash: memory counted per statement, time and cancelling watched, nothing
- * allowed but SELECT; and its rows as a typed block. */
-#include <malloc.h>
-#include <pthread.h>
+/* sql_result.c: SQLite, kept on a short leash: memory (sql_memory.c), time and cancelling watched, nothing allowed but
+ * SELECT; and its rows as a typed block. */
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "storage/sql_run.h"
-
-/* ---- memory ----
- *
- * SQLite's allocator is the process's; a statement runs on one thread from beginning to end, so what is taken is
- * counted by thread. Running out is SQLITE_NOMEM for this statement alone. */
-
-static _Thread_local size_t memory_used, memory_limit;
-static _Thread_local bool memory_short;
-
-enum { MEMORY_HEADER = 16 }; /* keeps the size, and the alignment */
-
-static void *memory_take(int bytes)
-{
-    size_t size = (size_t)bytes;
-    if (memory_limit != 0 && memory_used + size > memory_limit) {
-        memory_short = true;
-        return NULL;
-    }
-    char *block = mem_alloc(size + MEMORY_HEADER);
-    memcpy(block, &size, sizeof size);
-    memory_used += size;
-    return block + MEMORY_HEADER;
-}
-
-static int memory_size(void *memory)
-{
-    size_t size = 0;
-    if (memory != NULL)
-        memcpy(&size, (char *)memory - MEMORY_HEADER, sizeof size);
-    return (int)size;
-}
-
-static void memory_free(void *memory)
-{
-    size_t size = (size_t)memory_size(memory);
-    if (memory == NULL)
-        return;
-    memory_used -= MIN(memory_used, size);
-    free((char *)memory - MEMORY_HEADER);
-}
-
-static void *memory_grow(void *memory, int bytes)
-{
-    size_t old = (size_t)memory_size(memory), size = (size_t)bytes;
-    if (size > old && memory_limit != 0 && memory_used + (size - old) > memory_limit) {
-        memory_short = true;
-        return NULL;
-    }
-    char *block = mem_realloc((char *)memory - MEMORY_HEADER, size + MEMORY_HEADER);
-    memcpy(block, &size, sizeof size);
-    memory_used = memory_used - MIN(memory_used, old) + size;
-    return block + MEMORY_HEADER;
-}
-
-static int memory_round(int bytes)
-{
-    return (bytes + 7) & ~7;
-}
-
-static int memory_init(void *context)
-{
-    (void)context;
-    return SQLITE_OK;
-}
-
-static void memory_shutdown(void *context)
-{
-    (void)context;
-}
-
-static pthread_once_t memory_once = PTHREAD_ONCE_INIT;
-static const char *temp_files; /* what databases are opened with */
-
-static void memory_install(void)
-{
-    static const sqlite3_mem_methods methods = { memory_take,  memory_free, memory_grow,     memory_size,
-                                                 memory_round, memory_init, memory_shutdown, NULL };
-    bool ok = sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK &&
-              sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) == SQLITE_OK && sqlite3_initialize() == SQLITE_OK;
-    must(ok);
-    temp_files = sql_temp_register();
-}
-
-void sql_memory_setup(void)
-{
-    pthread_once(&memory_once, memory_install);
-}
-
-void sql_memory_begin(size_t limit)
-{
-    memory_used = 0;
-    memory_limit = limit;
-    memory_short = false;
-}
-
-size_t sql_memory_used(void)
-{
-    return memory_used;
-}
-
-bool sql_memory_was_short(void)
-{
-    return memory_short;
-}
 
 /* ---- the run ---- */
 
@@ -149,26 +43,10 @@ bool sql_run_goes_on(void *run, struct err *err)
     return ok;
 }
 
-static bool out_of_memory(const struct sql_run *run, struct err *err)
-{
-    return err_set(err, ERR_MEMORY_LIMIT_EXCEEDED, "Query memory limit exceeded: maximum: %llu bytes",
-                   (unsigned long long)run->session->limits.memory_bytes);
-}
-
 bool sql_run_take(struct sql_run *run, size_t bytes)
 {
     struct err err = { 0 };
-    uint64_t limit = run->session->limits.memory_bytes;
-    run->memory_bytes += bytes;
-    if (limit == 0 || run->memory_bytes + memory_used <= limit)
-        return true;
-    out_of_memory(run, &err);
-    return sql_run_fail(run, &err);
-}
-
-void sql_run_give(struct sql_run *run, size_t bytes)
-{
-    run->memory_bytes -= MIN(bytes, run->memory_bytes);
+    return sql_memory_take(bytes) || (sql_memory_error(&err), sql_run_fail(run, &err));
 }
 
 void sql_run_publish(const struct sql_run *run)
@@ -193,15 +71,17 @@ static int watch(void *context)
 /* Only what the emitter prints. */
 static int authorize(void *context, int action, const char *a, const char *b, const char *c, const char *d)
 {
-    static const char *const functions[] = { "ch",         "cha",      "count",        "min",       "max",
-                                             "coalesce",   "ifnull",   "iif",          "rank",      "dense_rank",
-                                             "row_number", "ntile",    "percent_rank", "cume_dist", "lag",
-                                             "lead",       "nth_value" };
+    static const char *const functions[] = { "ch",         "count",      "min",   "max",
+                                             "coalesce",   "ifnull",     "iif",   "rank",
+                                             "dense_rank", "row_number", "ntile", "percent_rank",
+                                             "cume_dist",  "lag",        "lead",  "nth_value" };
     const struct sql_run *run = context;
     (void)a;
     (void)c;
     (void)d;
     if (action == SQLITE_SELECT || action == SQLITE_READ || run->declaring)
+        return SQLITE_OK;
+    if (action == SQLITE_FUNCTION && str_starts(str_of(b), STR(SQL_AGGREGATE_PREFIX)))
         return SQLITE_OK;
     if (action == SQLITE_FUNCTION)
         for (size_t i = 0; i < ARRAY_COUNT(functions); i++)
@@ -218,7 +98,7 @@ static bool open_database(struct sql_run *run, sqlite3 **db, struct err *err)
         { SQLITE_LIMIT_VDBE_OP, 1000000 },  { SQLITE_LIMIT_TRIGGER_DEPTH, 0 },     { SQLITE_LIMIT_WORKER_THREADS, 0 },
     };
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX;
-    if (sqlite3_open_v2(":memory:", db, flags, temp_files) != SQLITE_OK)
+    if (sqlite3_open_v2(":memory:", db, flags, sql_memory_files()) != SQLITE_OK)
         return err_set(err, ERR_LOGICAL_ERROR, "cannot open the SQL engine: %s",
                        *db == NULL ? "no memory" : sqlite3_errmsg(*db));
     if (sqlite3_exec(*db, "PRAGMA temp_store = FILE", NULL, NULL, NULL) != SQLITE_OK)
@@ -246,7 +126,7 @@ static bool sqlite_failed(struct sql_run *run, sqlite3 *db, int code, const char
         return false;
     }
     if (code == SQLITE_NOMEM || sql_memory_was_short())
-        return out_of_memory(run, err);
+        return sql_memory_error(err);
     if (code == SQLITE_TOOBIG)
         return err_set(err, ERR_TOO_LARGE_STRING_SIZE, "a value or the statement grows beyond what is supported");
     return err_set(err, ERR_NOT_IMPLEMENTED, "this statement is not supported here: %s: %s", doing, sqlite3_errmsg(db));
@@ -333,7 +213,6 @@ bool sql_execute(struct sql_run *run, const struct strbuf *sql, const struct sql
     sqlite3 *db = NULL;
     sqlite3_stmt *statement = NULL;
     bool ok = false;
-    sql_memory_begin((size_t)run->session->limits.memory_bytes);
     begin_block(run, columns, columns_count, block);
     if (!open_database(run, &db, err))
         goto done;

@@ -1,7 +1,7 @@
 /* sql_run.h: one statement while it is resolved and while it runs. Inside storage/sql_*.c only.
  *
- * One thread from beginning to end. SQLite sees four functions of ours, ch and cha (a scalar and an aggregate, whose
- * first argument is the index of a struct sql_call), and one virtual table per table in the statement. */
+ * One thread from beginning to end. SQLite sees functions of ours, ch (whose first argument is the index of a struct
+ * sql_call) and one per aggregate, and one virtual table per table in the statement. */
 #ifndef SLUICE_STORAGE_SQL_RUN_H
 #define SLUICE_STORAGE_SQL_RUN_H
 #include <stdbool.h>
@@ -32,7 +32,6 @@ struct sql_run {
     bool input_read;      /* input() was named */
     bool declaring;       /* a virtual table tells SQLite its columns: more is allowed */
     uint64_t deadline_ns; /* monotonic; 0: none */
-    size_t memory_bytes;  /* taken by us; what SQLite takes is counted apart (sql_memory.c) */
 
     unsigned subqueries; /* named so far */
     struct sql_call **calls;
@@ -59,9 +58,9 @@ void sql_run_publish(const struct sql_run *run);
 bool sql_run_check(struct sql_run *run);
 /* The same for who reads for the run, a struct sql_run: *err is why. */
 bool sql_run_goes_on(void *run, struct err *err);
-/* Accounts for memory outside of SQLite. Errors: MEMORY_LIMIT_EXCEEDED (noted in run too). */
+/* Accounts for memory outside of SQLite; sql_memory_give() gives it back. Errors: MEMORY_LIMIT_EXCEEDED, noted in run.
+ */
 bool sql_run_take(struct sql_run *run, size_t bytes);
-void sql_run_give(struct sql_run *run, size_t bytes);
 
 /* ---- functions ---- */
 
@@ -158,7 +157,8 @@ bool sql_aggregate_step(struct sql_state *state, size_t count, struct err *err);
 bool sql_frame_push(struct sql_state *state, size_t count, struct err *err); /* call->args */
 void sql_frame_pop(struct sql_state *state, size_t count);
 bool sql_frame_value(struct sql_state *state, struct sql_value *out, struct err *err);
-/* Registers ch and cha. */
+/* Registers ch, which calls functions by their index, and a function for each aggregate: this and its index. */
+#define SQL_AGGREGATE_PREFIX "agg"
 bool sql_functions_register(struct sqlite3 *db, struct sql_run *run, struct err *err);
 
 /* Converts one cell: what CAST and toX() do. from and to are columns; pushes one row to to. */
@@ -220,7 +220,13 @@ struct sql_scan_counts {
     uint64_t bytes_read;           /* of files */
 };
 
+struct sql_map_term { /* each row wanted of a table has this entry in a map of its texts */
+    size_t column;    /* of the table */
+    struct str key, value;
+};
+
 enum sql_source_kind { SQL_SOURCE_TABLE, SQL_SOURCE_BLOCK, SQL_SOURCE_NUMBERS };
+enum { SQL_MAP_TERMS_MAX = 8 };
 struct sql_source_table {
     enum sql_source_kind kind;
     struct sql_run *run;
@@ -239,7 +245,9 @@ struct sql_source_table {
     size_t columns_count;
     char module[24];
     struct sql_scan_counts counts;
-    struct strbuf terms; /* of the last scan, for EXPLAIN; owned */
+    struct strbuf terms;                              /* of the last scan, for EXPLAIN; owned */
+    struct sql_map_term map_terms[SQL_MAP_TERMS_MAX]; /* of the WHERE (sql_imply.c) */
+    size_t map_terms_count;
 };
 struct sql_source_table *sql_source_new(struct sql_run *run, enum sql_source_kind kind);
 void sql_sources_fini(struct sql_run *run);
@@ -269,13 +277,19 @@ bool sql_vtab_register(struct sqlite3 *db, struct sql_source_table *source, stru
 
 /* ---- SQLite ---- */
 
-/* Once per process: an allocator that counts per thread, so that each statement has a limit of its own. */
+/* Once per process: an allocator that counts per thread. */
 void sql_memory_setup(void);
-void sql_memory_begin(size_t limit); /* 0: none */
-size_t sql_memory_used(void);
-/* Once per process, after sql_memory_setup: temporary files in memory (sql_temp.c). The name to open databases with. */
+/* Once per process, by that: temporary files in memory (sql_temp.c). The name to open databases with. */
 const char *sql_temp_register(void);
-bool sql_memory_was_short(void);
+const char *sql_memory_files(void); /* that name */
+/* The calling thread counts for the statement, until its end, which leaves with the result what its rows take. */
+void sql_memory_begin(const struct sql_session *session);
+void sql_memory_end(struct sql_result *result);
+/* False: there is no room for so much; then sql_memory_error() says of what. */
+bool sql_memory_take(size_t bytes);
+void sql_memory_give(size_t bytes);
+bool sql_memory_was_short(void); /* since the beginning */
+bool sql_memory_error(struct err *err);
 
 /* Runs the SQL and fills block, which has not been initialised, with columns of the given types. */
 bool sql_execute(struct sql_run *run, const struct strbuf *sql, const struct sql_column *columns, size_t columns_count,

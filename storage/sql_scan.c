@@ -97,7 +97,7 @@ static void leave_piece(struct sql_scan *scan)
 {
     const struct sql_source_table *source = scan->source;
     memset(scan->loaded, 0, source->columns_count);
-    sql_run_give(source->run, scan->taken);
+    sql_memory_give(scan->taken);
     scan->taken = 0;
     rows_clear(&scan->piece);
 }
@@ -309,6 +309,47 @@ static bool prune_by_values(struct sql_scan *scan, const struct part *part, enum
     return true;
 }
 
+static bool lacks_text(struct parquet_chunk *chunk, size_t leaf, struct str text, enum parquet_proof *proof,
+                       struct err *err)
+{
+    struct column cell;
+    column_init(&cell, type_of_kind(TYPE_STRING));
+    column_push_str(&cell, text);
+    bool ok = parquet_chunk_lacks(chunk, leaf, &cell, proof, err);
+    column_fini(&cell);
+    return ok;
+}
+
+/* Which column of the virtual table is a column of the table; their number where it is not read. */
+static size_t index_of(const struct sql_source_table *source, size_t column)
+{
+    size_t index = 0;
+    while (index < source->columns_count && source->columns[index] != column)
+        index++;
+    return index;
+}
+
+/* Whether keys or values that are wanted of a map are not in the row group at all. */
+static bool prune_by_maps(struct sql_scan *scan, const struct part *part, enum parquet_proof *proof, struct err *err)
+{
+    enum { KEYS, VALUES };
+    const struct sql_source_table *source = scan->source;
+    for (size_t i = 0; i < source->map_terms_count && *proof == PARQUET_NO_PROOF; i++) {
+        const struct sql_map_term *term = &source->map_terms[i];
+        const struct sql_column *wanted = &source->ast->columns[term->column];
+        size_t index = index_of(source, term->column);
+        int at = sql_source_column(source, part, wanted->name);
+        if (index == source->columns_count || at < 0 ||
+            !type_eq(parquet_schema(part->file)->columns[at].type, wanted->type))
+            continue;
+        struct parquet_chunk *chunk = chunk_of(scan, index, (size_t)at);
+        if (!lacks_text(chunk, KEYS, term->key, proof, err) ||
+            (*proof == PARQUET_NO_PROOF && !lacks_text(chunk, VALUES, term->value, proof, err)))
+            return err_wrap(err, "part %s", part->path);
+    }
+    return true;
+}
+
 /* ---- from row group to row group ---- */
 
 static void skip_group(struct sql_scan *scan, enum sql_prune why)
@@ -334,7 +375,7 @@ static bool enter_group(struct sql_scan *scan, const struct part *part, struct e
         skip_group(scan, SQL_BY_PAGES);
         return true;
     }
-    if (!prune_by_values(scan, part, &proof, err))
+    if (!prune_by_values(scan, part, &proof, err) || !prune_by_maps(scan, part, &proof, err))
         return false;
     if (proof != PARQUET_NO_PROOF) {
         rows_clear(&scan->candidates);

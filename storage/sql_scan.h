@@ -40,6 +40,9 @@ size_t sql_term_filter(const struct sql_term *term, const struct column *c, uint
 /* "host = 'a'", for people. */
 void sql_term_print(const struct sql_term *term, struct str name, const struct type *type, struct strbuf *out);
 
+/* "tags['k'] = 'v'" */
+void sql_map_term_print(const struct sql_map_term *term, struct str name, struct strbuf *out);
+
 /* ---- the scan ---- */
 
 struct sql_scan;

@@ -293,3 +293,14 @@ void sql_term_print(const struct sql_term *term, struct str name, const struct t
         strbuf_addf(out, ", ... %zu values", term->values_count);
     strbuf_add_text(out, many ? ")" : "");
 }
+
+void sql_map_term_print(const struct sql_map_term *term, struct str name, struct strbuf *out)
+{
+    const struct type *text = type_of_kind(TYPE_STRING);
+    const struct sql_value key = sql_text(term->key), value = sql_text(term->value);
+    strbuf_add(out, name);
+    strbuf_add_char(out, '[');
+    print_value(&key, text, out);
+    strbuf_add_text(out, "] = ");
+    print_value(&value, text, out);
+}

@@ -308,7 +308,8 @@ static void check_backup(struct walk *w, const char *dir, const char *name)
 static void check_top_entry(struct walk *w, const char *dir, const char *name)
 {
     /* dead letters and the spool have checks of their own; what was set aside is damaged already */
-    static const char *const known[] = { "FORMAT", "LOCK", "damaged", "dlq", "spool", "tables", "backups", "MANIFEST" };
+    static const char *const known[] = { "FORMAT", "LOCK",   "reserve", "damaged", "dlq",
+                                         "spool",  "tables", "backups", "MANIFEST" };
     char *path = join(dir, name);
     bool found = false;
     for (size_t i = 0; i < ARRAY_COUNT(known); i++)

@@ -22,6 +22,7 @@ const run = (program, args, options = {}) => {
   check(status === 0, `${program}: ${stderr}${stdout}`)
   return stdout
 }
+const post = (sql) => fetch(d.url, { method: 'POST', body: sql }).then(async (r) => [r.status, await r.text()])
 const scratch = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-pages-'))
 
 await test(d, {
@@ -55,9 +56,17 @@ await test(d, {
     const [example] = blocks('python.md', 'python')
     equal(run('python3', ['-c', here(example)]), '[(2, 3.0)]\n', 'what the example prints')
   },
+  'Telegraf': async () => {
+    const [table] = blocks('telegraf.md', 'sql')
+    equal((await post(table))[0], 200, 'a table')
+    const [, target] = /^ {2}url = "(.*)"$/m.exec(here(blocks('telegraf.md', 'toml')[0]))
+    const sent = { fields: { usage_idle: 98.5 }, name: 'cpu', tags: { host: 'a' }, timestamp: 1458229140 }
+    const r = await fetch(target, { method: 'POST', body: `${JSON.stringify(sent)}\n` })
+    equal(r.status, 200, await r.text())
+    equal(await post("SELECT name, tags['host'], fields['usage_idle'], toUnixTimestamp(timestamp) FROM telegraf"), [200, 'cpu\ta\t98.5\t1458229140\n'], 'the row')
+  },
   'Grafana': async () => {
     const [panel] = blocks('grafana.md', 'sql')
-    const post = (sql) => fetch(d.url, { method: 'POST', body: sql }).then(async (r) => [r.status, await r.text()])
     equal((await post('CREATE TABLE events (ts DateTime, name String, value Float64) ORDER BY ts'))[0], 200, 'a table')
     equal((await post("INSERT INTO events SELECT now(), 'cpu', number FROM numbers(3)"))[0], 200, 'rows')
     const [status, text] = await post(panel)

@@ -22,6 +22,12 @@ await test(d, {
     check(answers.some((a) => a.status === 200 && a.headers['x-sluice-batch'] === refused[0].headers['x-sluice-batch']),
       'a good insert was in the same batch')
   },
+  'rows that are refused are counted, when they are typed and by their framing': async () => {
+    equal(await d.metric('sluice_rows_rejected_total'), 2, 'both rows of the one above')
+    const torn = await d.insert('t', '{"id":1,"v":1}\n{"id":', { wait_for_async_insert: 0 })
+    equal(torn.headers['x-clickhouse-exception-code'], '33', torn.text)
+    check(await d.metric('sluice_rows_rejected_total') >= 3, 'and of this one at least one')
+  },
   'a time that no timestamp of a part can hold is refused alone': async () => {
     await d.sql('CREATE TABLE times (n UInt32, at DateTime64(3)) ENGINE = MergeTree ORDER BY n')
     const bodies = Array.from({ length: 20 }, (_, n) => `{"n":${n},"at":${n === 7 ? '1709201472123456789' : '1709201472123'}}`)

@@ -5,7 +5,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { spawnSync } from 'node:child_process'
-import { Daemon, check, equal, skip, test } from './lib.mjs'
+import { Daemon, check, equal, skip, test, until } from './lib.mjs'
 
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-full-'))
 const data = path.join(dir, 'data')
@@ -87,5 +87,32 @@ await test(d, {
     await d.kill()
     await d.launch()
     equal(await d.rows('SELECT id FROM halves ORDER BY id'), [[1], [2], [4]], 'after another start')
+  },
+  'F-1: what is in flight is finished with the reserve, new inserts are refused, deletes go on, and it comes back': async () => {
+    const reserve = path.join(data, 'reserve')
+    equal(fs.existsSync(reserve), false, 'one of 16 MiB on a disk of 12 MiB')
+    d.args.push('--set', 'storage.reserve=256KiB', '--set', 'merge.threads=0') // a merge may need the room that is made
+    await d.kill()
+    await d.launch()
+    for (let turn = 0; turn < 3; turn++) {
+      await until(() => fs.existsSync(reserve), 'the reserve', 30)
+      fill()
+      const flying = await d.insert('t', `{"id":${2000 + turn},"s":"y"}`)
+      equal(flying.status, 200, flying.text.slice(0, 200))
+      stored.push(2000 + turn)
+      check(!fs.existsSync(reserve) && d.log.includes('its reserve is given up'), 'it was used')
+      const refused = await d.insert('t', '{"id":1,"s":"y"}')
+      equal([refused.status, refused.headers['x-clickhouse-exception-code']], [503, '243'], refused.text.slice(0, 200))
+      check(refused.text.includes('storage.reserve'), refused.text)
+      equal((await d.admin('/-/ready')).status, 503, 'ready')
+      await d.sql(['TRUNCATE TABLE halves', 'ALTER TABLE halves ADD COLUMN c UInt8', 'DROP TABLE halves'][turn])
+      fs.rmSync(ballast)
+      equal((await d.insert('t', `{"id":${3000 + turn},"s":"y"}`)).status, 200, 'at once when there is room')
+      stored.push(3000 + turn)
+    }
+    stored.sort((a, b) => a - b)
+    await d.kill()
+    await d.launch()
+    equal((await d.rows('SELECT id FROM t ORDER BY id')).map(([id]) => Number(id)), stored, 'ids')
   },
 })

@@ -38,6 +38,11 @@ await test(d, {
     check(JSON.parse(document.text).exception.startsWith('Code: 47.'), document.text)
   },
 
+  'who has an answer finds the session free, on whichever connection': async () => {
+    await Promise.all(Array.from({ length: 8 }, async (_, i) => {
+      for (let k = 0; k < 300; k++) equal((await get({ query: 'SELECT 1', session_id: `free${i}` }, { agent: false })).text, '1\n', 'answer')
+    }))
+  },
   'a session keeps SET, USE and parameters, for its user and time': async () => {
     await d.sql('SET max_block_size = 7, param_x = 5', { session_id: 's' })
     await d.sql('USE system', { session_id: 's' })
@@ -130,6 +135,9 @@ await test(d, {
     for (let i = 0; i < 5; i++) await one.request({ body: `INSERT INTO t SETTINGS insert_deduplication_token = 'another token that is just about as long ${i}' FORMAT CSV\n${i}\n` })
     equal((await first).status, 200, 'the long one')
     equal((await insert()).headers['x-sluice-duplicate'], '1', 'again, under the same token')
+    for (const rest of ['SELECT 900001', 'VALUES (900002)', 'SELECT 900003', 'FORMAT CSV\n900004\n', 'SELECT 900005', '(id) VALUES (900006)'])
+      await one.sql(`INSERT INTO t ${rest}`)
+    equal(await one.sql('SELECT arraySort(groupArray(id - 900000)) FROM t WHERE id > 900000'), '[1,2,3,4,5,6]\n', 'what begins alike is not the same')
     await one.close()
   },
 
@@ -147,6 +155,8 @@ await test(d, {
     const r = await get({ query: 'SELECT 1', add_http_cors_header: 1 }, { headers: { Origin: 'http://a' } })
     equal(r.headers['access-control-allow-origin'], '*', 'origin')
     check(r.headers['access-control-expose-headers'].includes('X-ClickHouse-Summary'), 'exposed')
+    const inserted = await get({ query: 'INSERT INTO other.t FORMAT CSV', add_http_cors_header: 1 }, { body: '77,x\n', headers: { Origin: 'http://a' } })
+    equal([inserted.status, inserted.headers['access-control-allow-origin']], [200, '*'], 'an insert')
     equal((await d.request({ method: 'OPTIONS' })).status, 204, 'OPTIONS')
     equal((await d.request({ method: 'OPTIONS', path: '/ping' })).status, 501, 'elsewhere')
   },
@@ -154,6 +164,8 @@ await test(d, {
   'connections live as long as was asked': async () => {
     const old = await raw('GET /?query=SELECT+1 HTTP/1.0\r\n\r\n')
     check(old.startsWith('HTTP/1.0 200') && !/^transfer-encoding/im.test(old) && !/^keep-alive/im.test(old), old)
+    const kept = await d.request({ method: 'GET', path: '/ping' })
+    equal([kept.headers.connection, kept.headers['keep-alive']], ['Keep-Alive', 'timeout=30, max=9999'], 'kept')
     const close = await raw('GET /ping HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
     check(/^connection: close/im.test(close) && !/^keep-alive/im.test(close), close)
     const both = await raw('GET /ping HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET /ping HTTP/1.0\r\n\r\n')
@@ -169,6 +181,20 @@ await test(d, {
     const many = Object.fromEntries(Array.from({ length: 990 }, (_, i) => [`param_p${i}`, i]))
     equal((await get({ query: 'SELECT {p989:UInt16}', ...many })).text, '989\n', 'parameters')
     equal(code(await get({ query: 'SELECT 1', ...many, ...Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`param_q${i}`, i])) })), '1000', 'too many')
+  },
+
+  'a head that is too long is refused, and the log says which setting to change': async () => {
+    const one = await Daemon.start()
+    for (const [status, target, headers] of [[414, `/?query=SELECT+1/*${'x'.repeat(65000)}*/`, {}], [431, '/ping', { 'X-Long': 'x'.repeat(65000) }]])
+      equal((await one.request({ method: 'GET', path: target, headers, agent: false })).status, status, target.slice(0, 20))
+    equal(one.log.match(/URL or headers are too long: listener=data setting=http.pool value=32768/g)?.length, 2, one.log)
+    await one.close()
+  },
+
+  'a GET of what is no statement is a syntax error': async () => {
+    equal(code(await get({ query: 'SELEC 1' }, { method: 'GET' })), '62', 'no statement')
+    for (const query of ['DROP TABLE t', 'SYSTEM RELOAD CONFIG', 'KILL QUERY WHERE 1'])
+      equal(code(await get({ query }, { method: 'GET' })), '164', query)
   },
 
   'settings without a meaning here are checked all the same': async () => {

@@ -50,6 +50,9 @@ const cases = [
   ['two equal lengths', post(`${H}Content-Length: 8\r\nContent-Length: 8\r\n`, row), 400, true],
   ['a blank before the colon', post(`${H}Content-Length : 8\r\n`, row), 400, true],
   ['gzip, chunked', post(`${H}Transfer-Encoding: gzip, chunked\r\n`, '0\r\n\r\n'), 501, true],
+  ['a coding in the next line', post(`${H}Content-Length: 8\r\nTransfer-Encoding:\r\n chunked\r\n`, row), 400, true],
+  ['a lone CR in a header', post(`${H}X: y\rTransfer-Encoding: chunked\r\nContent-Length: 8\r\n`, row), 400, true],
+  ['a length that never fits', post(`${H}Content-Length: 500000000000\r\n`, row), 413, true],
   ['xchunked', post(`${H}Transfer-Encoding: xchunked\r\n`, '0\r\n\r\n'), 501, true],
   ['chunked twice', post(`${H}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n`, '0\r\n\r\n'), 400, true],
   ['chunked under HTTP/1.0', post(`${H}Transfer-Encoding: chunked\r\n`, '0\r\n\r\n', insert, '1.0'), 400, true],
@@ -120,6 +123,10 @@ await test(d, {
     equal(good.statuses, [100, 200], 'statuses of a good insert')
     const bad = await raw(d.port, [post(`${H}Content-Length: 8\r\nExpect: 100-continue\r\n`, '', '/?query=INSERT+INTO+nope+FORMAT+CSV')])
     equal(bad.statuses, [404], 'statuses of a refused one')
+  },
+  "a chunk's size without an end ends the connection": async () => {
+    const got = await raw(d.port, [post(`${H}Transfer-Encoding: chunked\r\n`, `8;${'x'.repeat(70000)}`)], { ms: 15000 })
+    check(got.closed && got.statuses.length === 0, JSON.stringify(got))
   },
   'a body that ends early stores nothing': async () => {
     const before = await count()

@@ -1,5 +1,5 @@
 // SIGTERM with 1,000 waiters parked: every one is answered with what is true, exit 0, all rows there after a restart.
-import { Daemon, check, equal, test, until } from './lib.mjs'
+import { Daemon, check, equal, faults, parallel, test, until } from './lib.mjs'
 
 const waiters = 1000
 // A flush that would come only in a minute: the stop has to bring it.
@@ -37,3 +37,28 @@ await test(d, {
     equal(await d.rows('SELECT count() FROM t WHERE id = 5000'), [[1]], 'the row')
   },
 })
+
+// Each of many shapes would be a part of its own, on a disk where that takes a fifth of a second.
+const slow = faults && await Daemon.start({ args: ['--set', 'shutdown.deadline=1s'], env: { LD_PRELOAD: faults, FAULT_SYNC_MS: '200' } })
+if (slow)
+  await test(slow, {
+    'P-9: with more shapes than there is time for, a stop ends in time, and the rest comes back': async () => {
+      const shapes = 3000
+      await slow.sql('CREATE TABLE t (id UInt64) ENGINE = MergeTree ORDER BY id')
+      await parallel(32, Array.from({ length: shapes }, (_, id) => async () => equal((await slow.insert('t', `{"id":${id}}`, {
+        wait_for_async_insert: 0, input_format_allow_errors_num: id, async_insert_busy_timeout_max_ms: 600000,
+        async_insert_use_adaptive_busy_timeout: 0,
+      })).status, 200, 'an insert')))
+      const begin = Date.now()
+      equal(await slow.stop(), 5, 'exit status: some are only spooled')
+      const spooled = Number(/inserts_spooled=(\d+)/.exec(slow.log)[1])
+      check(spooled > 0 && spooled <= shapes, `${spooled} spooled`)
+      check(Date.now() - begin < 60000, 'one part after the other would take minutes')
+      slow.env = {}
+      await slow.launch()
+      await until(async () => {
+        await slow.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+        return (await slow.rows('SELECT count(), uniqExact(id) FROM t')).join() === `${shapes},${shapes}`
+      }, 'all rows')
+    },
+  })

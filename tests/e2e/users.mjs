@@ -2,7 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { Daemon, bin, check, equal, run, test } from './lib.mjs'
+import { Daemon, bin, check, equal, run, test, until } from './lib.mjs'
 
 const dir = fs.mkdtempSync('/tmp/sluice-users-')
 const hash = (secret, ...args) => execFileSync(path.join(bin, 'sluice'), ['user', 'hash', ...args], { input: `${secret}\n`, encoding: 'utf8' }).trim()
@@ -156,7 +156,7 @@ await test(d, {
     put('users.d/spy.yaml', 'users: {spy: {password_file: /etc/passwd}}\n')
     const refused = await command('root', '/-/reload')
     equal(refused.status, 400, refused.text)
-    check((level === '0' ? /is neither sha256/ : /Permission denied/).test(refused.text), refused.text)
+    check((level === '0' ? /is neither sha256/ : /Permission denied[^]*needs a restart/).test(refused.text), refused.text)
     put('users.d/spy.yaml', '')
     put('secrets/eve.hash.new', hash(`${canary}-new`))
     fs.renameSync(path.join(dir, 'secrets/eve.hash.new'), path.join(dir, 'secrets/eve.hash'))
@@ -182,6 +182,28 @@ await test(d, {
     equal(await failed('budget'), 1, 'it was not tried')
     for (let i = 0; i < 12; i++) equal((await as('eve', 'SELECT 1', '/', `guess ${i}`)).status, 403, `guess ${i} as somebody known`)
     equal((await as('eve', 'SELECT 1', '/?max_threads=7', `${canary}-new`)).status, 200, 'the one who is known')
+  },
+})
+const busy = await Daemon.start({ args: ['--config', file, '--set', 'http.waiters=1', '--set', 'http.threads=1',
+  '--set', 'async_insert_busy_timeout_min_ms=3600000', '--set', 'async_insert_busy_timeout_max_ms=3600000'], env })
+await test(busy, {
+  'what finds no room costs no quota': async () => {
+    const headers = (name) => ({ 'X-ClickHouse-User': name, 'X-ClickHouse-Key': `${canary}-${name}` })
+    const send = (name, body, target) => busy.request({ path: target, body, headers: headers(name) })
+    equal((await send('root', 'CREATE DATABASE one', '/')).status, 200, 'a database')
+    equal((await send('root', 'CREATE TABLE one.t (a UInt64) ORDER BY a', '/')).status, 200, 'a table')
+    const waits = send('few', '1\n', insert('one.t'))
+    await until(async () => / 1\n/.test(/sluice_buffer_inserts.* 1\n/.exec((await busy.admin('/metrics')).text)?.[0] ?? ''), 'the first to wait')
+    for (let i = 0; i < 5; i++) {
+      const refused = await send('few', '2\n', insert('one.t'))
+      equal([refused.status, refused.headers['x-clickhouse-exception-code']], [503, '202'], refused.text)
+    }
+    equal((await send('root', 'SYSTEM FLUSH ASYNC INSERT QUEUE', '/')).status, 200, 'flush')
+    equal((await waits).status, 200, 'the first')
+    const sync = `${insert('one.t')}&async_insert=0`
+    for (let i = 0; i < 2; i++) equal((await send('few', '3\n', sync)).status, 200, `insert ${i} of the quota's two`)
+    const over = await send('few', '4\n', sync)
+    equal([over.status, over.headers['x-clickhouse-exception-code']], [429, '201'], over.text)
   },
 })
 fs.rmSync(dir, { recursive: true })

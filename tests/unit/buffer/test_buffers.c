@@ -451,13 +451,19 @@ static void o5_under_pressure_nobody_has_more_than_his_share(void **state)
     assert_false(buffers_put(f->buffers, probe, f->now, &err));
     assert_int_equal(err.code, ERR_TOO_MANY_SIMULTANEOUS_QUERIES);
     insert_free(probe);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 2; i++)
         put(f, quiet, "1\n");
     f->now += NS_PER_S;
     for (struct batch *batch = take(f); batch != NULL; batch = take(f))
         finish(f, batch);
-    for (int i = 0; i < 20; i++)
-        put(f, noisy, "1\n"); /* alone, all of it is his */
+    for (int i = 0; i < 17; i++)
+        put(f, noisy, "1\n"); /* alone, all of it is his but what is kept for one who comes */
+    probe = make_insert(noisy, "1\n");
+    assert_false(buffers_put(f->buffers, probe, f->now, &err));
+    assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
+    insert_free(probe);
+    put(f, quiet, "1\n");
+    put(f, quiet, "1\n");
     f->now += NS_PER_S;
     for (struct batch *batch = take(f); batch != NULL; batch = take(f))
         finish(f, batch);
@@ -480,6 +486,10 @@ static void o2_whether_there_is_room_is_known_before_the_body(void **state)
     assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
     for (int i = 0; i < 3; i++)
         assert_true(buffers_have_room(f->buffers, shape, cost, &err));
+    assert_false(buffers_have_room(f->buffers, shape, 2 * cost, &err));
+    assert_int_equal(err.code, ERR_MEMORY_LIMIT_EXCEEDED);
+    assert_false(buffers_have_room(f->buffers, shape, 2 * cost + 1, &err)); /* nor later */
+    assert_int_equal(err.code, ERR_QUERY_IS_TOO_LARGE);
     assert_true(buffers_put(f->buffers, probe, f->now, &err));
     assert_false(buffers_have_room(f->buffers, shape, cost, &err));
     f->now += NS_PER_S;

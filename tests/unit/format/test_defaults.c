@@ -392,6 +392,8 @@ static void rows_of_an_insert_share_its_time_and_nothing_else(void **state)
           NULL },
         { "Array(Int64)", "arrayMap(x -> x + a, [1, 2])", "[-4,-3]" },
         { "Int64", "intDiv(a, a + 5)", NULL },
+        { "UInt64", "length(arrayMap(x -> arrayMap(y -> [y], range(abs(a) * 200)), range(1000)))",
+          NULL }, /* a million lists */
     };
     struct default_run *run = default_run_new(wall_ns, NULL);
     const struct default_expr *exprs[ARRAY_COUNT(cases)] = { 0 };

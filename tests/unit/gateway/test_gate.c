@@ -95,6 +95,20 @@ static void header_names_are_clean(void **state)
     run(cases, ARRAY_COUNT(cases));
 }
 
+static void what_others_may_read_as_two_lines_is_refused(void **state)
+{
+    static const struct gate_case cases[] = {
+        { "/", NEW_VERSION, { HOST, "Transfer-Encodingchunked", "" }, 400 }, /* as the library reads a folded one */
+        { "/", NEW_VERSION, { HOST, "Content-Length", "5", "transfer-encodingchunked", "" }, 400 },
+        { "/", NEW_VERSION, { HOST, "Content-Length8", "" }, 400 },
+        { "/", NEW_VERSION, { HOST, "X", "a\rTransfer-Encoding: chunked" }, 400 },
+        { "/", NEW_VERSION, { HOST, "X", "a\x7f" }, 400 },
+        { "/", NEW_VERSION, { HOST, "X-Content-Length", "a\tb" }, 0 },
+    };
+    (void)state;
+    run(cases, ARRAY_COUNT(cases));
+}
+
 static void there_is_one_host(void **state)
 {
     static const struct gate_case cases[] = {
@@ -139,8 +153,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ordinary_requests_pass), cmocka_unit_test(the_length_of_a_body_is_told_one_way_only),
-        cmocka_unit_test(header_names_are_clean), cmocka_unit_test(there_is_one_host),
-        cmocka_unit_test(paths_go_nowhere_else),
+        cmocka_unit_test(header_names_are_clean), cmocka_unit_test(what_others_may_read_as_two_lines_is_refused),
+        cmocka_unit_test(there_is_one_host),      cmocka_unit_test(paths_go_nowhere_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -437,6 +437,38 @@ static void pages_dictionaries_and_filters_are_asked(void **state)
     ddl(&c->fixture, "DROP TABLE pages");
 }
 
+/* A map without the key has the empty text there: then nothing is known. */
+static void entries_of_maps_are_asked_for(void **state)
+{
+    struct context *c = *state;
+    ddl(&c->fixture, "CREATE TABLE maps (k UInt32, tags Map(String, String), n Map(String, UInt8)) ORDER BY k");
+    ddl(&c->fixture, "ALTER TABLE maps ADD INDEX t tags TYPE bloom_filter(0.01) GRANULARITY 1");
+    insert_select(
+        c, "maps",
+        "SELECT toUInt32(number), map('host', concat('h', toString(number % 5)), 'id', "
+        "hex(cityHash64(toString(number))), "
+        "'span', hex(cityHash64(toString(number + 50000)))), map('x', toUInt8(number % 7)) FROM numbers(10000)");
+    insert_select(c, "maps", "SELECT toUInt32(20000), CAST(map() AS Map(String, String)), map('x', toUInt8(1))");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE tags['hosts'] = 'h1'", "Row groups: 1 read, 1 skipped\n");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE 'absent' = tags['id']", "    Condition: tags['id'] = 'absent'\n");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE 'absent' = tags['id']",
+                "    BloomFilter\n      Parts: 1/2\n      Row groups: 1/2\n");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE tags['host'] = 'h1'", "Row groups: 2 read, 0 skipped\n");
+    expect(c, "SELECT k FROM maps WHERE tags['id'] = hex(cityHash64('77')) AND k < 100", "77\n");
+    expect(c, "SELECT count() FROM maps WHERE tags['hosts'] = ''", "10001\n");
+    expect(c, "SELECT count() FROM maps WHERE tags['host'] = 'h1' OR tags['hosts'] = 'h1'", "2000\n");
+    expect(c, "SELECT count() FROM maps WHERE NOT tags['hosts'] = 'h1'", "10001\n");
+    expect(c, "SELECT count() FROM maps WHERE n['y'] = 0 AND n['x'] = 1", "1430\n");
+    expect(c, "SELECT count() FROM m LEFT JOIN maps ON m.id = maps.k WHERE maps.tags['hosts'] = 'h1'", "0\n");
+    expect(c, "SELECT count() FROM m LEFT JOIN maps ON m.id = maps.k WHERE maps.tags['hosts'] = ''", "120\n");
+    expect(c, "SELECT count() FROM maps WHERE k IN (SELECT k FROM maps WHERE tags['host'] = 'h1') AND k < 10", "2\n");
+    expect(c,
+           "SELECT count() FROM maps AS a, maps AS b WHERE a.tags['hosts'] = '' AND b.tags['host'] = 'h1' AND a.k < 2 "
+           "AND b.k < 10",
+           "4\n");
+    ddl(&c->fixture, "DROP TABLE maps");
+}
+
 /* Where the Bloom filters of the table's one part begin, behind them its page indexes, and where they end. */
 static void index_region(const struct parquet_file *file, uint64_t *blooms, uint64_t *indexes, uint64_t *end)
 {
@@ -523,6 +555,46 @@ static void limits_hold(void **state)
     c->session.limits = (struct sql_limits){ .time_ns = 20 * NS_PER_MS };
     expect_error(c, "SELECT count() FROM numbers(1000000) AS a, numbers(1000000) AS b", ERR_TIMEOUT_EXCEEDED);
     c->session.limits = before;
+}
+
+/* Half a dozen megabytes for all. */
+enum { SHARED_BYTES = 6 << 20 };
+static uint64_t shared_taken;
+
+static bool reserve_shared(void *context, uint64_t bytes)
+{
+    (void)context;
+    if (shared_taken + bytes > SHARED_BYTES)
+        return false;
+    shared_taken += bytes;
+    return true;
+}
+
+static void release_shared(void *context, uint64_t bytes)
+{
+    (void)context;
+    assert_true(bytes <= shared_taken);
+    shared_taken -= bytes;
+}
+
+static void statements_share_what_there_is_and_give_it_back(void **state)
+{
+    struct context *c = *state;
+    struct sql_result result;
+    c->session.reserve = reserve_shared;
+    c->session.release = release_shared;
+    expect_error(c, "SELECT groupArray(number) FROM numbers(10000000)", ERR_MEMORY_LIMIT_EXCEEDED);
+    expect_error(c, "SELECT number FROM numbers(10000000) ORDER BY number DESC LIMIT 2000000, 1",
+                 ERR_MEMORY_LIMIT_EXCEEDED);
+    expect_error(c, "SELECT number, count() FROM numbers(10000000) GROUP BY number", ERR_MEMORY_LIMIT_EXCEEDED);
+    expect_error(c, "SELECT uniqExact(toString(number)) FROM numbers(10000000)", ERR_MEMORY_LIMIT_EXCEEDED);
+    assert_int_equal(shared_taken, 0);
+    run(c, "SELECT repeat('x', 1000) FROM numbers(2000)", &result);
+    assert_in_range(shared_taken, 2000000, SHARED_BYTES); /* its rows */
+    expect_error(c, "SELECT repeat('x', 1000) FROM numbers(5000)", ERR_MEMORY_LIMIT_EXCEEDED);
+    sql_result_fini(&result);
+    assert_int_equal(shared_taken, 0);
+    c->session.reserve = NULL;
 }
 
 static void a_statement_can_be_cancelled(void **state)
@@ -647,10 +719,12 @@ int main(void)
         cmocka_unit_test(only_the_columns_in_use_are_read),
         cmocka_unit_test(explain_says_what_was_skipped),
         cmocka_unit_test(pages_dictionaries_and_filters_are_asked),
+        cmocka_unit_test(entries_of_maps_are_asked_for),
         cmocka_unit_test(a_flipped_bit_of_an_index_hides_no_row),
         cmocka_unit_test(functions_that_never_fall_reach_the_bounds),
         cmocka_unit_test(fixed_strings_compare_by_order_only),
         cmocka_unit_test(limits_hold),
+        cmocka_unit_test(statements_share_what_there_is_and_give_it_back),
         cmocka_unit_test(a_statement_can_be_cancelled),
         cmocka_unit_test(what_is_not_understood_is_an_error_with_its_place),
         cmocka_unit_test(nesting_is_bounded),
