@@ -713,7 +713,7 @@ static bool statement_text(struct request *request, struct err *err)
     struct strbuf text = { 0 };
     bool ok = true;
     if (query.len > 0 && body.len == 0 && boundary.len == 0) {
-        request->statement = query;
+        request->statement = arena_dup(request->arena, query); /* a statement may go on under another plan */
     } else {
         strbuf_add(&text, query);
         if (query.len > 0)

@@ -30,6 +30,9 @@ await test(d, {
     equal(await ask('SELECT * FROM e'), '1\n', 'by the new one')
     equal(await ask('CREATE TABLE z ENGINE = MergeTree ORDER BY a EMPTY AS SELECT 1 AS a;'), '', 'EMPTY')
     equal(await ask('SELECT count() FROM z'), '0\n', 'takes no rows')
+    const inUrl = { query: "CREATE TABLE u ENGINE = MergeTree ORDER BY n AS SELECT number AS n, 'long enough to be seen' AS s FROM numbers(2)" }
+    equal(await ask('', inUrl), '', 'all of it in the URL')
+    equal(await ask('SELECT max(n), any(s) FROM u'), '1\tlong enough to be seen\n', 'its rows')
     equal(await ask('CREATE TABLE bad ENGINE = MergeTree ORDER BY a AS SELECT nope AS a'), 'error 47', 'the error of the SELECT')
     equal(await ask('EXISTS TABLE bad'), '0\n', 'comes before there is a table')
   },
