@@ -43,9 +43,10 @@ export const faults = !sanitized && fs.existsSync(faultsFile) ? faultsFile : nul
 export { sanitized }
 
 export class Daemon {
-  // under: a program and its first arguments, which runs the daemon.
-  static async start({ dir, args = [], env = {}, under = [] } = {}) {
+  // under: a program and its first arguments, which runs the daemon. answerMs: how long a request waits.
+  static async start({ dir, args = [], env = {}, under = [], answerMs = 60000 } = {}) {
     const d = new Daemon()
+    d.answerMs = answerMs
     d.own = !dir
     d.dir = dir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-e2e-'))
     d.args = args
@@ -106,7 +107,7 @@ export class Daemon {
     if (this.own) fs.rmSync(this.dir, { recursive: true, force: true })
   }
 
-  request({ method = 'POST', path: target = '/', headers = {}, body, port = this.port, agent = this.agent, timeout = 60000 }) {
+  request({ method = 'POST', path: target = '/', headers = {}, body, port = this.port, agent = this.agent, timeout = this.answerMs }) {
     return new Promise((resolve, reject) => {
       const req = http.request({ host: '127.0.0.1', port, method, path: target, headers, agent, timeout }, (res) => {
         const parts = []
