@@ -18,6 +18,7 @@ struct pool {
     struct list waiting; /* struct request, by job */
     size_t waiting_count, waiting_max;
     bool stopping;
+    struct metric_series *busy;
     pthread_t *threads;
     size_t threads_count;
 };
@@ -37,15 +38,25 @@ static struct request *take(struct pool *pool)
     return request;
 }
 
+/* Whether the request is decided now, or will be by somebody else. */
+static bool work(struct pool *pool, struct request *request)
+{
+    if (atomic_load_explicit(&request->cancel, memory_order_relaxed))
+        return true;
+    struct clock *clock = pool->gateway->clock;
+    uint64_t from_ns = clock_mono_ns(clock);
+    bool decide = request->work(request);
+    metric_series_add(pool->busy, clock_mono_ns(clock) - from_ns);
+    return decide;
+}
+
 static void *pool_main(void *context)
 {
     struct pool *pool = context;
     struct request *request;
     thread_yield(); /* an insert is answered while ten of them compute */
     while ((request = take(pool)) != NULL) {
-        bool decide = true;
-        if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))
-            decide = request->work(request);
+        bool decide = work(pool, request);
         if (decide)
             request_decide(request, true);
     }
@@ -60,6 +71,7 @@ struct pool *pool_new(struct gateway *gateway, size_t threads, size_t waiting_ma
     mutex_init(&pool->lock, LOCK_RUNTIME);
     cond_init(&pool->wanted);
     list_init(&pool->waiting);
+    pool->busy = worker_add("query", threads);
     pool->threads = mem_zalloc(threads * sizeof(pool->threads[0]));
     for (size_t i = 0; i < threads; i++) {
         thread_start(&pool->threads[i], "query", pool_main, pool);
