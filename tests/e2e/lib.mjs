@@ -26,6 +26,22 @@ export function equal(got, want, what) {
   if (a !== b) throw new Error(`${what}: got ${a?.slice(0, 600)}, want ${b?.slice(0, 600)}`)
 }
 
+// Part of every secret of a test: no log, table or answer may have it.
+export const canary = 'canary-5c1f0e'
+const LOG_KEPT = 200000
+
+// Whatever happened in a test, what the log says of it is a JSON object a line, and no secret.
+function checkLog(log) {
+  const lines = log.split('\n').slice(log.length < LOG_KEPT ? 0 : 1, -1)
+  for (const line of lines) {
+    let entry = null
+    try { entry = JSON.parse(line) } catch { /* told below */ }
+    check(['time', 'level', 'event', 'message'].every((key) => typeof entry?.[key] === 'string'), `a line of the log: ${line}`)
+    check(entry.message.startsWith(entry.event), `an event that begins its message: ${line}`)
+  }
+  check(!log.includes(canary), 'no secret in the log')
+}
+
 async function until(ready, why, seconds = 120) {
   for (const end = Date.now() + seconds * 1000; Date.now() < end;) {
     const value = await ready()
@@ -65,7 +81,7 @@ export class Daemon {
     this.child = spawn(program, [...first, '--data-dir', path.join(this.dir, 'data'), '--listen', '127.0.0.1:0',
       '--admin-listen', '127.0.0.1:0', '--port-file', ports, ...this.args],
     { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...this.env } })
-    this.child.stderr.on('data', (data) => { this.log = (this.log + data).slice(-200000) })
+    this.child.stderr.on('data', (data) => { this.log = (this.log + data).slice(-LOG_KEPT) })
     this.exit = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve(this.exited = { code, signal })))
     await until(() => {
       if (this.exited) throw new Error(`the daemon ended: ${JSON.stringify(this.exited)}\n${this.log}`)
@@ -104,6 +120,7 @@ export class Daemon {
   async close() {
     if (!this.exited) equal(await this.stop(), 0, 'exit status')
     this.agent.destroy()
+    if (this.under.length === 0) checkLog(this.log) // else others write there too
     if (this.own) fs.rmSync(this.dir, { recursive: true, force: true })
   }
 
