@@ -271,18 +271,34 @@ bool catalog_drop_table(struct store *store, struct database *database, struct t
     return ok;
 }
 
-/* The new table waits as _new_NAME until the old one is out of the way. */
+/* By one synced rename first: what is left of it after a power loss must not look like a table that waits. */
+static bool discard_waiting(struct store *store, struct database *database, const char *waiting, struct err *err)
+{
+    if (!fs_exists(store->env.fs, waiting))
+        return true;
+    char *temp = temp_path(store, database->dir, "drop");
+    bool renamed = false, ok = move_dir(store, waiting, database->dir, temp, database->dir, &renamed, err);
+    if (ok)
+        remove_tree(store, temp);
+    free(temp);
+    return ok;
+}
+
+/* The new table waits as _new_NAME until the old one is out of the way. If it fails after that, the start finishes it.
+ */
 static bool replace_table(struct store *store, struct database *database, const char *temp, const char *path,
                           struct table *old, bool *renamed, struct err *err)
 {
     const char *slash = strrchr(path, '/');
     char *waiting = join(database->dir, new_prefix, slash + 1);
     bool waits = false;
-    bool ok = move_dir(store, temp, database->dir, waiting, database->dir, &waits, err);
-    ok = ok && catalog_drop_table(store, database, old, err) &&
-         move_dir(store, waiting, database->dir, path, database->dir, renamed, err);
-    if (!*renamed && waits)
-        remove_tree(store, waiting);
+    bool ok = discard_waiting(store, database, waiting, err) &&
+              move_dir(store, temp, database->dir, waiting, database->dir, &waits, err) &&
+              catalog_drop_table(store, database, old, err) &&
+              move_dir(store, waiting, database->dir, path, database->dir, renamed, err);
+    struct err late = { 0 };
+    if (!ok && waits && fs_exists(store->env.fs, path) && !discard_waiting(store, database, waiting, &late))
+        log_warn("a table that could not be created stays until the next start: path=%s error=%s", waiting, late.text);
     free(waiting);
     return ok;
 }
@@ -308,9 +324,9 @@ bool catalog_create_table(struct store *store, struct database *database, struct
         ok = replace_table(store, database, temp, path, old, &renamed, err);
     else if (ok)
         ok = move_dir(store, temp, database->dir, path, database->dir, &renamed, err);
-    if (!renamed)
+    if (!renamed && fs_exists(store->env.fs, temp))
         remove_tree(store, temp);
-    else if (!ok && !fs_rename(store->env.fs, path, temp, &ignored)) /* the next start removes it */
+    else if (renamed && !ok && !fs_rename(store->env.fs, path, temp, &ignored)) /* the next start removes it */
         log_warn("a table that could not be created stays: path=%s error=%s", path, ignored.text);
     if (ok) {
         table = table_new(&store->env, path, def);

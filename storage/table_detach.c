@@ -68,14 +68,20 @@ static bool link_one(struct table *t, const struct part *part, struct err *err)
     return ok;
 }
 
-static void unlink_names(struct table *t, struct part *const *parts, size_t count)
+/* The record that cuts the parts off may be in the log although that failed: the second names go once the log is known
+ * to be without it, and nothing else happens to the table before. */
+static void take_back_names(struct table *t, struct part *const *parts, size_t count)
 {
+    struct err err = { 0 };
     for (size_t i = 0; i < count; i++) {
-        struct err err = { 0 };
         char path[PATH_BYTES];
-        if (link_name(t, parts[i], path, &err) && !fs_remove(t->env->fs, path, &err))
-            log_warn("leftover of a DETACH stays until the next start: path=%s error=%s", path, err.text);
+        if (link_name(t, parts[i], path, &err) && fs_exists(t->env->fs, path))
+            table_add_doubt(t, path, NULL, NULL);
     }
+    table_log_begin(t);
+    if (!table_log_mend(t, &err) || !table_settle_doubts(t))
+        log_error("a DETACH that failed cannot be taken back yet: table=%s error=%s", t->full_name, err.text);
+    table_log_end(t);
 }
 
 static bool cut_chosen(struct table *t, const struct part_choice *choice, struct part *const *parts, size_t count,
@@ -104,8 +110,8 @@ bool table_take_out(struct table *t, const struct part_choice *choice, bool deta
         CRASH_POINT("table.linked");
     if (ok && (count > 0 || choice->all))
         ok = cut_chosen(t, choice, parts, count, detach ? PART_REASON_DETACHED : PART_REASON_DROPPED, err);
-    if (!ok)
-        unlink_names(t, parts, linked);
+    if (linked > 0 && !ok)
+        take_back_names(t, parts, linked);
     table_exclusive_end(t);
     for (size_t i = 0; i < count; i++)
         part_unref(parts[i]);

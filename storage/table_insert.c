@@ -588,7 +588,7 @@ static bool is_usable(struct table *t, struct err *err)
         return true;
     if (probe) {
         table_log_begin(t);
-        bool settled = table_settle_doubts(t);
+        bool settled = table_log_mend(t, err) && table_settle_doubts(t);
         table_log_end(t);
         if (settled)
             return true;
