@@ -334,12 +334,24 @@ void metric_collector_remove(void (*collect)(void *context), void *context)
     mutex_unlock(&registry.lock);
 }
 
+static void collect_locks(void)
+{
+    static const char *const names[LOCK_RANK_COUNT] = {
+#define X(id, name) [LOCK_##id] = (name),
+        LOCK_RANKS(X)
+#undef X
+    };
+    for (size_t i = LOCK_NONE + 1; i < LOCK_RANK_COUNT; i++)
+        metric_series_set_count(metric_series1(METRIC_LOCK_WAIT, str_of(names[i])), mutex_waited_ns((enum lock_rank)i));
+}
+
 static void collect_own(void)
 {
     static const char *const levels[] = { "debug", "info", "warn", "error" };
     struct process_stats stats;
     for (size_t i = 0; i < ARRAY_COUNT(levels); i++)
         metric_series_set_count(metric_series1(METRIC_LOG_LINES, str_of(levels[i])), log_lines((enum log_level)i));
+    collect_locks();
     process_stats_read(&stats);
     metric_series_set_count(metric_series(METRIC_CPU_SECONDS, NULL), stats.cpu_ns);
     metric_set(METRIC_RESIDENT_BYTES, (double)stats.resident_bytes);

@@ -22,7 +22,9 @@
     X(HTTP_CONNECTIONS, "sluice_http_connections", gauge, "", "Open client connections.") \
     X(HTTP_CONNECTIONS_LIMIT, "sluice_http_connections_limit", gauge, "", "Connections that may be open at once.") \
     X(HTTP_CONNECTIONS_ACCEPTED, "sluice_http_connections_accepted_total", counter, "", "Connections accepted.") \
+    X(HTTP_CONNECTIONS_REFUSED, "sluice_http_connections_refused_total", counter, "reason", "Connections closed before a request was read: too many (limit), no TLS session (tls), no request in time (timeout).") \
     X(HTTP_THROTTLED, "sluice_http_throttled_total", counter, "reason", "Requests answered 429, 503 or 507, by what was exhausted.") \
+    X(TLS_EXPIRY, "sluice_tls_certificate_expiry_timestamp_seconds", gauge, "", "Time at which the certificate that is shown runs out; 0 without TLS.") \
     X(AUTH_FAILURES, "sluice_auth_failures_total", counter, "reason", "Requests without a right to enter: wrong credentials, or too many of those lately (budget).") \
     X(HTTP_TIMEOUTS, "sluice_http_timeouts_total", counter, "phase", "Requests given up while reading, waiting for the acknowledgement or writing.") \
     X(INSERTS, "sluice_inserts_total", counter, "protocol,ack", "Inserts acknowledged, by level.") \
@@ -43,6 +45,7 @@
     X(ROWS_REJECTED, "sluice_rows_rejected_total", counter, "protocol,reason", "Rows refused for good, by their framing or when they were typed: the sender's mistake. Of an insert whose rows cannot be told, one.") \
     X(FIELDS_SKIPPED, "sluice_fields_skipped_total", counter, "table", "Values dropped because the table has no such column (input_format_skip_unknown_fields).") \
     X(DEDUP_TOKENS, "sluice_dedup_tokens", gauge, "table", "Identities in the deduplication window.") \
+    X(DEDUP_OLDEST_AGE, "sluice_dedup_oldest_token_age_seconds", gauge, "table", "Age of the oldest identity in the window.") \
     X(BUFFERS, "sluice_buffers", gauge, "", "Shapes that hold at least one insert.") \
     X(BUFFERS_LIMIT, "sluice_buffers_limit", gauge, "", "Shapes that may hold inserts at once.") \
     X(BUFFER_BYTES, "sluice_buffer_bytes", gauge, "table", "Bytes waiting in buffers.") \
@@ -55,6 +58,7 @@
     X(FLUSH_INSERTS, "sluice_flush_inserts", histogram, "sink", "Inserts that shared a batch.") \
     X(FLUSH_DURATION, "sluice_flush_duration_seconds", histogram, "sink", "From sealing a batch to its verdict.") \
     X(FLUSH_FAILURES, "sluice_flush_failures_total", counter, "sink,outcome", "Attempts that failed: to be retried, rejected, or unknown.") \
+    X(FLUSH_WAIT, "sluice_flush_wait_seconds", gauge, "table", "How long the pace now lets a first insert wait for company.") \
     X(SINK_UP, "sluice_sink_up", gauge, "sink", "Whether the last attempt, or probe, of a sink succeeded.") \
     X(SINK_LAST_SUCCESS, "sluice_sink_last_success_timestamp_seconds", gauge, "sink", "Time of the last batch that the sink confirmed.") \
     X(SPOOL_BYTES, "sluice_spool_bytes", gauge, "", "Bytes of spool segments on disk.") \
@@ -82,6 +86,7 @@
     X(PARTS_WRITTEN, "sluice_parts_written_total", counter, "origin", "Parts written by flushes and by merges.") \
     X(DELTA_VERSION, "sluice_delta_version", gauge, "table", "Newest version of the table's Delta log.") \
     X(DELTA_UNPUBLISHED, "sluice_delta_unpublished_parts", gauge, "table", "Active parts that the Delta log does not name yet.") \
+    X(PUBLISH_LAG, "sluice_publish_lag_seconds", gauge, "table", "Age of the oldest part not yet in the published table log.") \
     X(DELTA_STOPPED, "sluice_delta_stopped", gauge, "table", "1: somebody else wrote to the table's Delta log, or it is damaged; publication stopped.") \
     X(DELTA_COMMITS, "sluice_delta_commits_total", counter, "operation", "Versions written to Delta logs.") \
     X(DELTA_FAILURES, "sluice_delta_failures_total", counter, "", "Publications that failed, to be tried again.") \
@@ -93,10 +98,12 @@
     X(MERGES, "sluice_merges_total", counter, "outcome", "Merges finished.") \
     X(MERGE_DURATION, "sluice_merge_duration_seconds", histogram, "", "Time of one merge.") \
     X(MERGE_ROWS, "sluice_merge_rows_total", counter, "", "Rows rewritten by merges.") \
+    X(MERGE_BYTES, "sluice_merge_bytes_total", counter, "direction", "Bytes read and written by merges.") \
     X(QUERIES, "sluice_queries_total", counter, "outcome", "SELECT statements finished.") \
     X(QUERY_DURATION, "sluice_query_duration_seconds", histogram, "", "Time of one SELECT.") \
     X(WORKER_BUSY, "sluice_worker_busy_seconds_total", counter, "worker", "Time threads of a kind spent working; divide by their number for utilisation.") \
     X(WORKER_THREADS, "sluice_worker_threads", gauge, "worker", "Threads of a kind.") \
+    X(LOCK_WAIT, "sluice_lock_wait_seconds_total", counter, "lock", "Time spent waiting for a lock.") \
     X(CLOCK_JUMPS, "sluice_clock_jumps_total", counter, "", "Times the wall clock moved by more than a second against the monotonic clock.") \
     X(METRICS_SERIES, "sluice_metrics_series", gauge, "", "Series on this page.") \
     X(METRICS_OVERFLOW, "sluice_metrics_label_overflow_total", counter, "label", "Observations counted under other because a label had too many values.")

@@ -3,6 +3,7 @@
 #include "base/sync.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 enum { HELD_MAX = 16 };
 static _Thread_local enum lock_rank held[HELD_MAX];
 static _Thread_local unsigned held_count;
+static _Atomic uint64_t waited_ns[LOCK_RANK_COUNT];
 
 static void note_taken(enum lock_rank rank)
 {
@@ -50,10 +52,27 @@ void mutex_fini(struct mutex *m)
     must(pthread_mutex_destroy(&m->mutex) == 0);
 }
 
+/* Only who has to wait reads the clock. */
+static void wait_for(struct mutex *m)
+{
+    uint64_t from_ns = clock_mono_ns(clock_real());
+    must(pthread_mutex_lock(&m->mutex) == 0);
+    uint64_t took_ns = clock_mono_ns(clock_real()) - from_ns;
+    atomic_fetch_add_explicit(&waited_ns[m->rank], took_ns, memory_order_relaxed);
+}
+
 void mutex_lock(struct mutex *m)
 {
     note_taken(m->rank);
-    must(pthread_mutex_lock(&m->mutex) == 0);
+    int result = pthread_mutex_trylock(&m->mutex);
+    must(result == 0 || result == EBUSY);
+    if (result == EBUSY)
+        wait_for(m);
+}
+
+uint64_t mutex_waited_ns(enum lock_rank rank)
+{
+    return atomic_load_explicit(&waited_ns[rank], memory_order_relaxed);
 }
 
 void mutex_unlock(struct mutex *m)

@@ -15,6 +15,8 @@ void mutex_init(struct mutex *m, enum lock_rank rank);
 void mutex_fini(struct mutex *m);
 void mutex_lock(struct mutex *m); /* must: no lock of the same or a later rank is held by this thread */
 void mutex_unlock(struct mutex *m);
+/* How long threads have waited for all locks of a rank together. */
+uint64_t mutex_waited_ns(enum lock_rank rank);
 
 struct cond {
     pthread_cond_t cond;

@@ -906,6 +906,20 @@ void buffers_each(struct buffers *b, void (*each)(void *context, const struct bu
     mutex_unlock(&b->lock);
 }
 
+void buffers_each_wait(struct buffers *b, void (*each)(void *context, const struct shape *shape, uint64_t wait_ns),
+                       void *context)
+{
+    size_t at = 0;
+    struct str key;
+    void *value;
+    mutex_lock(&b->lock);
+    while (map_next(&b->by_key, &at, &key, &value)) {
+        const struct buffer *buffer = value;
+        each(context, buffer->shape, buffer->pace.wait_ns);
+    }
+    mutex_unlock(&b->lock);
+}
+
 /* ---- life ---- */
 
 struct buffers *buffers_new(const struct buffers_limits *limits, struct rng *rng, struct ledger *ledger,

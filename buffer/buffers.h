@@ -89,4 +89,9 @@ struct buffer_info {
     const struct list *members;
 };
 void buffers_each(struct buffers *buffers, void (*each)(void *context, const struct buffer_info *info), void *context);
+/* One call per shape that is remembered: how long its buffer waited for company when it last opened. Under the lock
+ * too.
+ */
+void buffers_each_wait(struct buffers *buffers,
+                       void (*each)(void *context, const struct shape *shape, uint64_t wait_ns), void *context);
 #endif

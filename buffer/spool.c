@@ -555,11 +555,11 @@ static void publish(struct spool *spool, struct commit *c, uint64_t now_ns)
 static void note_disk_error(struct spool *spool, const struct err *err, uint64_t now_ns)
 {
     metric_series_add(metric_series1(METRIC_DISK_ERRORS, STR("spool")), 1);
-    log_error("spool: commit failed, its segment is closed: code=%d reason=\"%s\"", (int)err->code, err->text);
+    log_error("spool commit failed, its segment is closed: code=%d reason=\"%s\"", (int)err->code, err->text);
     if (err->code == ERR_NOT_ENOUGH_SPACE)
         return;
     if (spool->failed_ns != 0 && now_ns - spool->failed_ns < FAILURES_NS) {
-        log_error("spool: the disk failed twice within a minute: nothing is taken until a restart");
+        log_error("spool failed twice within a minute, nothing is taken until a restart");
         mutex_lock(&spool->lock);
         spool->broken = true;
         mutex_unlock(&spool->lock);
@@ -624,7 +624,7 @@ static bool remove_segment(struct spool *spool, struct segment *segment)
     struct err err = { 0 };
     segment_path(spool, segment, "", path);
     if (!fs_unlink(fs, path, &err) && err.code != ERR_FILE_DOESNT_EXIST) {
-        log_warn("spool: a segment cannot be removed: code=%d %s", (int)err.code, err.text);
+        log_warn("spool segment cannot be removed: code=%d error=%s", (int)err.code, err.text);
         return false;
     }
     CRASH_POINT("spool.removed");
@@ -634,7 +634,7 @@ static bool remove_segment(struct spool *spool, struct segment *segment)
     mutex_unlock(&spool->lock);
     segment_free(segment);
     if (!fs_sync_dir(fs, spool->dir, &err)) { /* the next one waits: marks about this one may be in it */
-        log_warn("spool: the removal of a segment is not safe yet: code=%d %s", (int)err.code, err.text);
+        log_warn("removal of a spool segment is not safe yet: code=%d error=%s", (int)err.code, err.text);
         return false;
     }
     return true;

@@ -208,9 +208,9 @@ static void set_aside(struct scan *scan, const struct hole *hole)
     bool before = !copied && err.code == ERR_FILE_ALREADY_EXISTS; /* by an earlier start */
     if (copied)
         spool->stats.damaged++;
-    log_error("spool damaged: file=%s offset=%llu bytes=%llu inserts=%llu copy=%s%s%s", scan->path,
+    log_error("spool damaged: file=%s offset=%llu bytes=%llu inserts=%llu copy=%s problem=\"%s\"", scan->path,
               (unsigned long long)hole->offset, (unsigned long long)hole->bytes, (unsigned long long)hole->missing,
-              name, copied || before ? "" : " not_copied=", copied || before ? "" : err.text);
+              name, copied || before ? "" : err.text);
 }
 
 static void tell_hole(const struct scan *scan, const struct hole *hole, bool torn)
@@ -233,7 +233,7 @@ static void judge_holes(struct scan *scan, struct ranges *missing)
         if (scan->spool->verify != NULL)
             tell_hole(scan, hole, torn);
         else if (torn)
-            log_warn("spool: the torn end of %s is cut off: offset=%llu bytes=%llu", scan->path,
+            log_warn("torn end of the spool is cut off: file=%s offset=%llu bytes=%llu", scan->path,
                      (unsigned long long)hole->offset, (unsigned long long)hole->bytes);
         else
             set_aside(scan, hole);
@@ -258,7 +258,7 @@ static void note_unreadable(struct scan *scan, const struct err *err)
     if (scan->spool->verify != NULL)
         tell(scan->spool, true, scan->path, err->text);
     else
-        log_error("spool: a segment cannot be read: file=%s code=%d %s", scan->path, (int)err->code, err->text);
+        log_error("spool segment cannot be read: file=%s code=%d error=%s", scan->path, (int)err->code, err->text);
 }
 
 static void scan_records(struct scan *scan)
@@ -342,7 +342,7 @@ static void meet_stranger(struct spool *spool, const char *name)
     char path[PATH_BYTES];
     struct err err;
     if (spool->verify == NULL)
-        log_error("spool: a file that is not this spool's is left alone: %s/%s", spool->dir, name);
+        log_error("file of another spool is left alone: file=%s/%s", spool->dir, name);
     else if (path_join(path, spool->dir, "", name, &err))
         tell(spool, false, path, "not this spool's");
 }
@@ -640,7 +640,7 @@ static bool bring_back(struct spool *spool, struct segment *segment, const struc
     struct err err = { 0 };
     struct insert *insert = insert_of_record(spool, record, now_ns, &err);
     if (insert == NULL) {
-        log_error("spool: an insert stays in its segment: sequence=%llu code=%d %s",
+        log_error("insert stays in its segment of the spool: sequence=%llu code=%d error=%s",
                   (unsigned long long)record->sequence, (int)err.code, err.text);
         give_insert_up(spool, segment, record->sequence, now_ns);
         return true;
@@ -685,7 +685,7 @@ static void lose_rest(struct spool *spool, struct segment *segment, uint64_t now
         give_insert_up(spool, segment, n, now_ns);
     }
     uint64_t count = ranges_total(&lost);
-    log_error("spool damaged: inserts that were there cannot be read: segment=%llu inserts=%llu",
+    log_error("spool damaged, inserts that were there cannot be read: segment=%llu inserts=%llu",
               (unsigned long long)segment->number, (unsigned long long)count);
     mutex_lock(&spool->lock);
     segment->unreadable = true;
@@ -765,8 +765,8 @@ static enum refill refill_some(struct spool *spool, struct segment *segment, uin
     for (size_t i = 0; i < STEP_RECORDS && spool->reader.at < stop_at; i++) {
         enum spool_found found = spool_reader_next(&spool->reader, &record, &err);
         if (found == SPOOL_READ_ERROR) {
-            log_error("spool: a segment cannot be read: segment=%llu code=%d %s", (unsigned long long)segment->number,
-                      (int)err.code, err.text);
+            log_error("spool segment cannot be read: segment=%llu code=%d error=%s",
+                      (unsigned long long)segment->number, (int)err.code, err.text);
             return REFILL_UNREADABLE;
         }
         if (found == SPOOL_NO_MORE)
@@ -792,7 +792,7 @@ uint64_t spool_refill_step(struct spool *spool, uint64_t now_ns)
     if (buffers.bytes > spool->options.refill_bytes_max)
         return now_ns + FULL_AGAIN_NS;
     if (!open_reading(spool, segment, &err)) {
-        log_error("spool: a segment cannot be opened: code=%d %s", (int)err.code, err.text);
+        log_error("spool segment cannot be opened: code=%d error=%s", (int)err.code, err.text);
         return now_ns + UNREAD_AGAIN_NS;
     }
     enum refill result = refill_some(spool, segment, now_ns);

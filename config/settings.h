@@ -17,6 +17,9 @@
     X(TEXT,  tls_client_ca,       "tls.client_ca",       "", 0, 0, true, "File of the CAs whose certificates clients may show instead of a password, PEM; empty: none. Its content is read again at a reload, that there is one needs a restart.") \
     X(TEXT,  unix_listen,         "unix.listen",         "", 0, 0, false, "Path of a unix socket that serves the data port's requests; empty: none.") \
     X(TEXT,  unix_mode,           "unix.mode",           "0660", 0, 0, false, "Permissions of that socket, octal.") \
+    X(TEXT,  unix_admin_listen,   "unix.admin_listen",   "", 0, 0, false, "Path of a unix socket that serves the admin port's requests; empty: none.") \
+    X(TEXT,  unix_admin_mode,     "unix.admin_mode",     "0660", 0, 0, false, "Permissions of that socket, octal.") \
+    X(TEXT,  unix_group,          "unix.group",          "", 0, 0, false, "Group of both unix sockets, name or number, of which the daemon is a member; empty: its own.") \
     X(TEXT,  data_dir,            "data_dir",            "/var/lib/sluice", 0, 0, false, "Directory of everything that is kept.") \
     X(ENUM,  log_level,           "log.level",           "info", 0, 3, true, "debug|info|warn|error: The least level that is written.") \
     X(ENUM,  log_format,          "log.format",          "auto", 0, 2, false, "auto|logfmt|json: auto writes logfmt to a terminal, JSON elsewhere.") \

@@ -398,7 +398,7 @@ static bool survive_failed_commit(struct keeper *k, int rc, struct err *err)
     lmdb_err(err, full ? ERR_NOT_ENOUGH_SPACE : ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR, rc, "commit");
     reopen(k);
     bool applied = k->env != NULL && was_applied(k);
-    log_error("dead letters: commit failed: rc=%d disk_full=%d applied=%d reason=\"%s\"", rc, full, applied,
+    log_error("dead letters' commit failed: rc=%d disk_full=%d applied=%d reason=\"%s\"", rc, full, applied,
               mdb_strerror(rc));
     if (full) {
         if (!applied && k->options.reserve != NULL)
@@ -409,7 +409,7 @@ static bool survive_failed_commit(struct keeper *k, int rc, struct err *err)
     bool again = k->failed_ns != 0 && now_ns - k->failed_ns < STRIKE_NS;
     k->failed_ns = now_ns == 0 ? 1 : now_ns;
     if (again) {
-        log_error("dead letters are read-only from now on: two commits failed within a minute");
+        log_error("dead letters are read-only from now on, two commits failed within a minute");
         mutex_lock(&k->lock);
         k->read_only = true;
         mutex_unlock(&k->lock);
@@ -894,7 +894,7 @@ static uint64_t lmdb_step(struct dlq *dlq, uint64_t now_ns)
     MDB_txn *txn;
     if (now_ns >= k->check_ns) {
         if (read_begin(k, &txn, &err) && mdb_reader_check(k->env, NULL) != 0)
-            log_warn("dead letters: reader check failed");
+            log_warn("dead letters' check of readers failed");
         read_end(k, txn);
         k->check_ns = now_ns + STEP_NS;
     }

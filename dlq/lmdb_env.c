@@ -418,7 +418,7 @@ static void compact_if_mostly_free(struct keeper *k)
     char copy_dir[PATH_BYTES];
     bool ok = path_join(copy_dir, k->dir, "", "_tmp_compact", &err) && copy_compact(k, copy_dir, &err);
     if (fs_exists(k->options.fs, copy_dir) && !fs_remove_tree(k->options.fs, copy_dir, &err))
-        log_warn("dead letters: copy not removed: %s", err.text);
+        log_warn("copy of the dead letters not removed: error=%s", err.text);
     if (ok)
         log_info("dead letters compacted: from_bytes=%llu", (unsigned long long)st.bytes);
     else

@@ -2,6 +2,7 @@
 #include "gateway/check.h"
 
 #include <errno.h>
+#include <grp.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,7 +24,24 @@ bool check_mode(struct str text, unsigned *mode, struct err *err)
         *mode = *mode * 8 + (unsigned)(text.data[i] - '0');
     }
     return (ok && *mode <= 0777) ||
-           err_set(err, ERR_BAD_ARGUMENTS, "unix.mode: \"" STR_FMT "\" is not a mode in octal, as 0660", STR_ARG(text));
+           err_set(err, ERR_BAD_ARGUMENTS, "\"" STR_FMT "\" is not a mode in octal, as 0660", STR_ARG(text));
+}
+
+bool check_group(struct str text, gid_t *group, struct err *err)
+{
+    uint64_t number;
+    *group = (gid_t)-1;
+    if (text.len == 0)
+        return true;
+    if (str_to_u64(text, &number) && number < (gid_t)-1) {
+        *group = (gid_t)number;
+        return true;
+    }
+    const struct group *found = getgrnam(text.data);
+    if (found == NULL)
+        return err_set(err, ERR_BAD_ARGUMENTS, "there is no group \"" STR_FMT "\"", STR_ARG(text));
+    *group = found->gr_gid;
+    return true;
 }
 
 bool check_tls(const struct config *config, const char *credentials_dir, struct err *err)
@@ -53,19 +71,38 @@ static bool check_addresses(const struct config *config, struct strbuf *said)
                 { "tls.listen", config->tls_listen, false } };
     struct err err;
     bool ok = true;
-    unsigned mode;
     for (size_t i = 0; i < ARRAY_COUNT(all); i++) {
         if ((all[i].address.len > 0 || all[i].needed) && !net_check(all[i].address, &err)) {
             say(said, all[i].setting, err.text);
             ok = false;
         }
     }
-    if (config->unix_listen.len > 0 && config->unix_listen.data[0] != '/') {
-        say(said, "unix.listen", "the path has to be absolute");
-        ok = false;
+    return ok;
+}
+
+static bool check_sockets(const struct config *config, struct strbuf *said)
+{
+    const struct {
+        const char *path_setting, *mode_setting;
+        struct str path, mode;
+    } all[] = { { "unix.listen", "unix.mode", config->unix_listen, config->unix_mode },
+                { "unix.admin_listen", "unix.admin_mode", config->unix_admin_listen, config->unix_admin_mode } };
+    struct err err;
+    bool ok = true;
+    unsigned mode;
+    gid_t group;
+    for (size_t i = 0; i < ARRAY_COUNT(all); i++) {
+        if (all[i].path.len > 0 && all[i].path.data[0] != '/') {
+            say(said, all[i].path_setting, "the path has to be absolute");
+            ok = false;
+        }
+        if (!check_mode(all[i].mode, &mode, &err)) {
+            say(said, all[i].mode_setting, err.text);
+            ok = false;
+        }
     }
-    if (!check_mode(config->unix_mode, &mode, &err)) {
-        strbuf_addf(said, "%s\n", err.text);
+    if (!check_group(config->unix_group, &group, &err)) {
+        say(said, "unix.group", err.text);
         ok = false;
     }
     return ok;
@@ -118,6 +155,7 @@ enum runtime_exit check_world(const struct config *config, const struct runtime_
 {
     struct err err = { 0 };
     bool ok = check_addresses(config, said);
+    ok &= check_sockets(config, said);
     if (!check_tls(config, environment->credentials_dir, &err)) {
         strbuf_addf(said, "%s\n", err.text);
         ok = false;

@@ -14,9 +14,9 @@
 #include "gateway/ready.h"
 #include "storage/store.h"
 
-/* What the buffers hold for one table. */
+/* What the buffers hold for one table, and how long they let it wait. */
 struct waiting {
-    uint64_t bytes, inserts, oldest_ns;
+    uint64_t bytes, inserts, oldest_ns, wait_ns;
 };
 struct gather {
     struct arena *arena;
@@ -43,6 +43,12 @@ static void each_buffer(void *context, const struct buffer_info *info)
         waiting->oldest_ns = info->first_ns;
 }
 
+static void each_wait(void *context, const struct shape *shape, uint64_t wait_ns)
+{
+    struct waiting *waiting = waiting_of(context, shape->database, shape->table);
+    waiting->wait_ns = MAX(waiting->wait_ns, wait_ns);
+}
+
 static void read_buffers(struct gateway *gateway, struct gather *gather)
 {
     struct buffers_stats stats;
@@ -53,6 +59,7 @@ static void read_buffers(struct gateway *gateway, struct gather *gather)
     metric_series_set(metric_series1(METRIC_MEMORY_BYTES, STR("bodies")), (double)atomic_load(&gateway->body_bytes));
     metric_series_set(metric_series1(METRIC_MEMORY_BYTES, STR("queries")), (double)atomic_load(&gateway->query_bytes));
     buffers_each(gateway->buffers, each_buffer, gather);
+    buffers_each_wait(gateway->buffers, each_wait, gather);
     size_t at = 0;
     struct str name;
     void *value;
@@ -64,31 +71,19 @@ static void read_buffers(struct gateway *gateway, struct gather *gather)
         metric_series_set(metric_series1(METRIC_BUFFER_BYTES, name), (double)waiting->bytes);
         metric_series_set(metric_series1(METRIC_BUFFER_INSERTS, name), (double)waiting->inserts);
         metric_series_set(metric_series1(METRIC_BUFFER_OLDEST_AGE, name), age_s);
+        metric_series_set(metric_series1(METRIC_FLUSH_WAIT, name), (double)waiting->wait_ns / (double)NS_PER_S);
     }
 }
 
-static void read_table(struct gather *gather, struct table *table)
-{
-    struct table_stats stats;
-    struct str name = table_full_name(table);
-    const struct table_def *def = table_def(table);
-    (void)waiting_of(gather, def->database, def->name); /* so that an empty buffer is told too */
-    table_get_stats(table, &stats);
-    metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("active") }), (double)stats.parts_active);
-    metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("old") }), (double)stats.parts_old);
-    metric_series_set(metric_series1(METRIC_PARTS_PARTITION_MAX, name), (double)stats.parts_partition_max);
-    metric_series_set(metric_series1(METRIC_TABLE_ROWS, name), (double)stats.rows);
-    metric_series_set(metric_series1(METRIC_TABLE_BYTES, name), (double)stats.bytes);
-    metric_series_set(metric_series1(METRIC_DEDUP_TOKENS, name), (double)stats.tokens);
-}
-
-static void read_tables(struct gateway *gateway, struct gather *gather)
+/* So that a table's empty buffer is told too. */
+static void note_tables(struct gateway *gateway, struct gather *gather)
 {
     struct table **tables = NULL;
     size_t count = 0;
     store_tables(gateway->store, STR_EMPTY, &tables, &count);
     for (size_t i = 0; i < count; i++) {
-        read_table(gather, tables[i]);
+        const struct table_def *def = table_def(tables[i]);
+        (void)waiting_of(gather, def->database, def->name);
         table_unref(tables[i]);
     }
     free(tables);
@@ -202,7 +197,7 @@ static void collect(void *context)
     if (stage != STAGE_SERVING && stage != STAGE_DRAINING) /* the parts below are not there yet */
         return;
     struct gather gather = { .arena = arena_new(4096) };
-    read_tables(gateway, &gather);
+    note_tables(gateway, &gather);
     read_buffers(gateway, &gather);
     read_letters(gateway);
     read_spool(gateway);
@@ -213,24 +208,38 @@ static void collect(void *context)
 /* Values that are known from the start are there from the start, so that the first event shows as an increase. */
 static void announce(void)
 {
-    static const char *const reasons[] = { "memory", "spool", "disk", "parts", "connections", "draining", "quota" };
-    static const char *const phases[] = { "head", "body", "wait", "write" };
-    for (size_t i = 0; i < ARRAY_COUNT(reasons); i++)
-        metric_series_add(metric_series1(METRIC_HTTP_THROTTLED, str_of(reasons[i])), 0);
-    static const char *const failures[] = { "credentials", "budget" };
-    static const char *const outcomes[] = { "retry", "rejected", "unknown" };
-    static const char *const verdicts[] = { "stored", "duplicate", "refused", "unknown" };
-    for (size_t i = 0; i < ARRAY_COUNT(outcomes); i++)
-        metric_series_add(metric_series(METRIC_FLUSH_FAILURES, (struct str[]){ STR("store"), str_of(outcomes[i]) }), 0);
-    for (size_t i = 0; i < ARRAY_COUNT(verdicts); i++)
-        metric_series_add(metric_series1(METRIC_DEAD_LETTER_REPLAYS, str_of(verdicts[i])), 0);
-    metric_series_add(metric_series1(METRIC_DISK_ERRORS, STR("spool")), 0);
-    metric_series_add(metric_series1(METRIC_METRICS_OVERFLOW, STR("table")), 0);
+    static const struct {
+        enum metric family;
+        const char *first; /* value of the label before */
+        const char *values;
+    } known[] = {
+        { METRIC_AUTH_FAILURES, NULL, "credentials,budget" },
+        { METRIC_DEAD_LETTER_REPLAYS, NULL, "stored,duplicate,refused,unknown" },
+        { METRIC_DEAD_LETTERS_DISCARDED, NULL, "cap" },
+        { METRIC_DISK_ERRORS, NULL, "spool" },
+        { METRIC_FLUSHES, NULL, "bytes,inserts,time,alone,command,memory,shutdown" },
+        { METRIC_FLUSH_FAILURES, "store", "retry,rejected,unknown" },
+        { METRIC_HTTP_CONNECTIONS_REFUSED, NULL, "limit,tls,timeout" },
+        { METRIC_HTTP_THROTTLED, NULL, "memory,spool,disk,parts,connections,draining,quota" },
+        { METRIC_HTTP_TIMEOUTS, NULL, "head,body,wait,write" },
+        { METRIC_INSERTS, "clickhouse", "buffered,spooled,stored" },
+        { METRIC_MERGES, NULL, "ok,cancelled,failed" },
+        { METRIC_MERGE_BYTES, NULL, "read,written" },
+        { METRIC_METRICS_OVERFLOW, NULL, "table" },
+        { METRIC_PARTS_REMOVED, NULL, "ttl,empty,max_bytes,dropped,detached,damaged" },
+        { METRIC_PARTS_WRITTEN, NULL, "flush,merge" },
+        { METRIC_QUERIES, NULL, "applied,rejected" },
+        { METRIC_ROWS_REMOVED, NULL, "ttl,empty,max_bytes,dropped,detached,damaged" },
+        { METRIC_SCRUB_PARTS, NULL, "sound,damaged,misread,index" },
+    };
+    for (size_t i = 0; i < ARRAY_COUNT(known); i++) {
+        struct str rest = str_of(known[i].values), value;
+        while (str_cut(&rest, ',', &value)) {
+            struct str labels[] = { known[i].first == NULL ? value : str_of(known[i].first), value };
+            (void)metric_series(known[i].family, labels);
+        }
+    }
     metric_series_set(metric_series1(METRIC_SINK_UP, STR("store")), 1);
-    for (size_t i = 0; i < ARRAY_COUNT(failures); i++)
-        metric_series_add(metric_series1(METRIC_AUTH_FAILURES, str_of(failures[i])), 0);
-    for (size_t i = 0; i < ARRAY_COUNT(phases); i++)
-        metric_series_add(metric_series1(METRIC_HTTP_TIMEOUTS, str_of(phases[i])), 0);
 }
 
 void gauges_start(struct gateway *gateway)

@@ -38,7 +38,7 @@ void thread_yield(int least_nice)
     int nice = MAX(getpriority(PRIO_PROCESS, (id_t)self), least_nice);
     if (setpriority(PRIO_PROCESS, (id_t)self, nice) != 0 ||
         syscall(SYS_ioprio_set, IO_WHO_PROCESS, self, IO_CLASS_BEST_EFFORT | IO_LOWEST) != 0)
-        log_debug("work that should yield has the priority of all other work: it cannot be lowered");
+        log_debug("work that should yield has the priority of all other work, which cannot be lowered");
 }
 
 static void *loop_main(void *context)
@@ -85,10 +85,18 @@ void thread_start(pthread_t *thread, const char *name, void *(*run)(void *contex
     *birth = (struct birth){ name, run, context };
     int problem = pthread_create(thread, NULL, thread_main, birth);
     if (problem != 0) {
-        log_error("no thread for %s: reason=\"%s\"; see ulimit -u, TasksMax= of the unit, pids.max of the container",
-                  name, strerror(problem));
+        log_error(
+            "no thread: for=%s reason=\"%s\" hint=\"see ulimit -u, TasksMax= of the unit, pids.max of the container\"",
+            name, strerror(problem));
         _exit(RUNTIME_FAILED); /* other threads are at work; what they promised is safe on disk */
     }
+}
+
+struct metric_series *worker_add(const char *kind, size_t threads)
+{
+    struct metric_series *number = metric_series1(METRIC_WORKER_THREADS, str_of(kind));
+    metric_series_set(number, metric_series_value(number) + (double)threads);
+    return metric_series1(METRIC_WORKER_BUSY, str_of(kind));
 }
 
 struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, struct clock *clock, loop_step_fn *step,
@@ -99,9 +107,7 @@ struct loop *loop_start(const char *name, size_t threads, enum loop_rank rank, s
     loop->clock = clock;
     loop->step = step;
     loop->context = context;
-    loop->busy = metric_series1(METRIC_WORKER_BUSY, str_of(name));
-    struct metric_series *number = metric_series1(METRIC_WORKER_THREADS, str_of(name));
-    metric_series_set(number, metric_series_value(number) + (double)threads);
+    loop->busy = worker_add(name, threads);
     mutex_init(&loop->lock, LOCK_RUNTIME);
     cond_init(&loop->changed);
     loop->threads = mem_zalloc((threads + 1) * sizeof(loop->threads[0]));

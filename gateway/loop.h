@@ -9,6 +9,7 @@
 #include "base/clock.h"
 
 struct loop;
+struct metric_series;
 /* Returns the monotonic time to run again: <= now: at once; UINT64_MAX: when woken. */
 typedef uint64_t loop_step_fn(void *context, uint64_t now_ns);
 
@@ -27,6 +28,8 @@ void loop_wake(struct loop *loop);
 /* Lets the steps at work come to their end and ends the threads; waking it is without effect then. NULL is fine. */
 void loop_stop(struct loop *loop);
 void loop_free(struct loop *loop); /* stops it first; NULL is fine */
+/* So many more threads of a kind, for metrics: the series that counts how long they work. */
+struct metric_series *worker_add(const char *kind, size_t threads);
 /* Starts a thread of that name. Where the system refuses, the log says so and the process ends: it could serve nobody.
  */
 void thread_start(pthread_t *thread, const char *name, void *(*run)(void *context), void *context);

@@ -73,7 +73,7 @@ static void take_sockets(struct runtime_environment *environment)
         else if (str_is(name, "http") || fd == FIRST)
             environment->inherited.data = fd;
         else
-            log_warn("inherited descriptor %d is not used: name=" STR_FMT, fd, STR_ARG(name));
+            log_warn("inherited descriptor is not used: fd=%d name=" STR_FMT, fd, STR_ARG(name));
     }
 }
 

@@ -150,7 +150,7 @@ static bool is_stale(const struct sockaddr_un *address)
     return stale;
 }
 
-bool net_listen_unix(struct str path, unsigned mode, int *out, struct err *err)
+bool net_listen_unix(struct str path, unsigned mode, gid_t group, int *out, struct err *err)
 {
     struct sockaddr_un address;
     if (!unix_address(path, &address, err))
@@ -160,7 +160,8 @@ bool net_listen_unix(struct str path, unsigned mode, int *out, struct err *err)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     /* Nobody connects before listen(), so the permissions are right when the first one can. */
     if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(address.sun_path, mode) != 0 || listen(fd, BACKLOG) != 0) {
+        (group != (gid_t)-1 && chown(address.sun_path, (uid_t)-1, group) != 0) || chmod(address.sun_path, mode) != 0 ||
+        listen(fd, BACKLOG) != 0) {
         err_set_errno(err, ERR_CANNOT_OPEN_FILE, errno, "listen on " STR_FMT, STR_ARG(path));
         if (fd >= 0)
             (void)close(fd);
@@ -175,7 +176,7 @@ void net_unlink_unix(struct str path)
     struct sockaddr_un address;
     struct err err = { 0 };
     if (unix_address(path, &address, &err) && is_stale(&address) && !fs_unlink(fs_posix(), address.sun_path, &err))
-        log_warn("the unix socket stays: %s", err.text);
+        log_warn("unix socket stays: error=%s", err.text);
 }
 
 bool net_adopt(int fd, uint16_t *port, struct err *err)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "base/must.h"
@@ -16,9 +17,10 @@ enum { NET_SOCKETS_MAX = 64 };
 must_use bool net_listen(struct str address, size_t count, int fds[NET_SOCKETS_MAX], uint16_t *port, struct err *err);
 /* Is it HOST:PORT? Errors: BAD_ARGUMENTS. */
 must_use bool net_check(struct str address, struct err *err);
-/* A listening unix socket at an absolute path, with permissions from the beginning. A socket that nobody listens on any
- * more is replaced; anything else at the path stays. Errors: BAD_ARGUMENTS, CANNOT_OPEN_FILE. */
-must_use bool net_listen_unix(struct str path, unsigned mode, int *fd, struct err *err);
+/* A listening unix socket at an absolute path, with permissions from the beginning; group (gid_t)-1 leaves it to the
+ * process's own. A socket that nobody listens on any more is replaced; anything else at the path stays. Errors:
+ * BAD_ARGUMENTS, CANNOT_OPEN_FILE. */
+must_use bool net_listen_unix(struct str path, unsigned mode, gid_t group, int *fd, struct err *err);
 /* When it is closed: its path goes, unless somebody else listens there by now. */
 void net_unlink_unix(struct str path);
 /* An inherited descriptor has to be a listening stream socket. *port is 0 for one that has none. */

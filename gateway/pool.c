@@ -18,6 +18,7 @@ struct pool {
     struct list waiting;            /* struct request, by job */
     size_t unfinished, waiting_max; /* unfinished: those that wait, and those that run */
     bool stopping;
+    struct metric_series *busy;
     pthread_t *threads;
     size_t threads_count;
 };
@@ -43,15 +44,25 @@ static void finished(struct pool *pool)
     mutex_unlock(&pool->lock);
 }
 
+/* Whether the request is decided now, or will be by somebody else. */
+static bool work(struct pool *pool, struct request *request)
+{
+    struct clock *clock = request->gateway->clock; /* the request may be gone afterwards */
+    if (atomic_load_explicit(&request->cancel, memory_order_relaxed))
+        return true;
+    uint64_t from_ns = clock_mono_ns(clock);
+    bool decide = request->work(request);
+    metric_series_add(pool->busy, clock_mono_ns(clock) - from_ns);
+    return decide;
+}
+
 static void *pool_main(void *context)
 {
     struct pool *pool = context;
     struct request *request;
     thread_yield(pool->nice); /* an insert is answered while ten of them compute */
     while ((request = take(pool)) != NULL) {
-        bool decide = true;
-        if (!atomic_load_explicit(&request->cancel, memory_order_relaxed))
-            decide = request->work(request);
+        bool decide = work(pool, request);
         finished(pool); /* before anybody is told */
         if (decide)
             request_decide(request, true);
@@ -67,6 +78,7 @@ struct pool *pool_new(const char *name, size_t threads, size_t waiting_max, int 
     mutex_init(&pool->lock, LOCK_RUNTIME);
     cond_init(&pool->wanted);
     list_init(&pool->waiting);
+    pool->busy = worker_add(name, threads);
     pool->threads = mem_zalloc(threads * sizeof(pool->threads[0]));
     for (size_t i = 0; i < threads; i++) {
         thread_start(&pool->threads[i], name, pool_main, pool);

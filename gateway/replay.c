@@ -197,7 +197,8 @@ static void note_refusal(struct gateway *gateway, uint64_t id, const struct item
                               .column = str_of(item->error_column),
                               .last_wall_ns = clock_wall_ns(gateway->clock) };
     if (!dlq_note_attempt(gateway->dlq, id, &outcome, &err) && err.code != ERR_FILE_DOESNT_EXIST)
-        log_warn("dead letter not updated: id=%016llx code=%d %s", (unsigned long long)id, (int)err.code, err.text);
+        log_warn("dead letter not updated: id=%016llx code=%d error=%s", (unsigned long long)id, (int)err.code,
+                 err.text);
 }
 
 static void note_stored(struct gateway *gateway, const struct item *item, struct arena *arena,

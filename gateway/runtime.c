@@ -78,12 +78,15 @@ struct runtime {
     struct auto_replay auto_replay;
     struct loop *flushers, *mergers, *keepers, *publishers, *replayers, *observers, *spool_writer, *spool_reader,
         *scrubbers;
-    struct server *servers[NET_SOCKETS_MAX + 2], *admin; /* those of the data port, then TLS, then unix */
-    _Atomic size_t servers_count;                        /* flushers read it while listeners start */
+    struct server *servers[NET_SOCKETS_MAX + 2]; /* those of the data port, then TLS, then unix */
+    _Atomic size_t servers_count;                /* flushers read it while listeners start */
+    struct server *admin, *admin_unix;
     int data_fds[NET_SOCKETS_MAX], admin_fd;
     size_t data_fds_count;
     uint16_t data_port, admin_port, tls_port;
-    bool unix_made;
+    struct str unix_made[2]; /* paths of sockets */
+    size_t unix_made_count;
+    gid_t unix_group;
     atomic_bool hurry;
     int64_t clock_offset_ns; /* wall against monotonic, as the keeper saw it last; 0: not yet */
     char *dlq_dir, *damaged_dir, *data_dir;
@@ -249,6 +252,7 @@ static uint64_t keep_step(void *context, uint64_t now_ns)
     uint64_t next_ns = MIN(dlq_step(gateway->dlq, now_ns), store_clean_step(gateway->store, now_ns));
     look_at_disk(gateway);
     look_at_clock(context);
+    log_told_later(false);
     return MIN(next_ns, now_ns + 10 * NS_PER_S);
 }
 
@@ -373,17 +377,23 @@ static bool start_tls(struct runtime *runtime, struct err *err)
     return start_server(runtime, &options, err);
 }
 
+static bool open_unix(struct runtime *runtime, struct str path, struct str mode_text, int *fd, struct err *err)
+{
+    unsigned mode;
+    if (!check_mode(mode_text, &mode, err) || !net_listen_unix(path, mode, runtime->unix_group, fd, err))
+        return false;
+    runtime->unix_made[runtime->unix_made_count++] = path;
+    return true;
+}
+
 static bool start_unix(struct runtime *runtime, struct err *err)
 {
     const struct config *config = runtime->config;
-    struct str path = config->unix_listen;
-    unsigned mode;
     int fd;
-    if (path.len == 0)
+    if (config->unix_listen.len == 0)
         return true;
-    if (!check_mode(config->unix_mode, &mode, err) || !net_listen_unix(path, mode, &fd, err))
+    if (!open_unix(runtime, config->unix_listen, config->unix_mode, &fd, err))
         return false;
-    runtime->unix_made = true;
     struct server_options options = { .listen_fd = fd,
                                       .connections_max = runtime->gateway.connections_max / 2,
                                       .name = "unix" };
@@ -392,13 +402,20 @@ static bool start_unix(struct runtime *runtime, struct err *err)
 
 static bool start_admin(struct runtime *runtime, struct err *err)
 {
+    const struct config *config = runtime->config;
     struct server_options options = { .gateway = &runtime->gateway,
                                       .listen_fd = runtime->admin_fd,
                                       .keep_fd = runtime->environment->inherited.admin != 0,
                                       .admin = true,
                                       .connections_max = ADMIN_CONNECTIONS,
                                       .name = "admin" };
-    return server_start(&options, &runtime->admin, err);
+    if (!server_start(&options, &runtime->admin, err))
+        return false;
+    options.name = "admin_unix";
+    options.keep_fd = false;
+    return config->unix_admin_listen.len == 0 ||
+           (open_unix(runtime, config->unix_admin_listen, config->unix_admin_mode, &options.listen_fd, err) &&
+            server_start(&options, &runtime->admin_unix, err));
 }
 
 static bool start_servers(struct runtime *runtime, struct err *err)
@@ -457,6 +474,7 @@ static bool enter_sandbox(struct runtime *runtime, struct err *err)
     struct sandbox *sandbox = sandbox_new();
     allow_data(sandbox, config->data_dir);
     allow_beside(sandbox, config->unix_listen, sandbox_write);
+    allow_beside(sandbox, config->unix_admin_listen, sandbox_write);
     if (environment->port_file != NULL)
         allow_beside(sandbox, str_of(environment->port_file), sandbox_write);
     for (size_t i = 0; i < ARRAY_COUNT(read); i++)
@@ -470,7 +488,7 @@ static bool enter_sandbox(struct runtime *runtime, struct err *err)
     bool ok = sandbox_enter(sandbox, &level, err);
     sandbox_free(sandbox);
     if (ok)
-        log_info("sandbox: landlock=%d%s", level, level == 0 ? " (not in this kernel, or not allowed)" : "");
+        log_info("sandbox: landlock=%d state=\"%s\"", level, level == 0 ? "not in this kernel, or not allowed" : "on");
     return ok;
 }
 
@@ -603,7 +621,6 @@ static void start_workers(struct runtime *runtime)
         pool_new("query", (size_t)config->sql_threads, (size_t)config->sql_waiting_max, (int)config->sql_nice);
     gateway->command_pool = pool_new("command", COMMAND_THREADS, COMMANDS_WAITING_MAX, 0);
     gateway->password_pool = pool_new("password", PASSWORD_THREADS, PASSWORDS_WAITING_MAX, YIELDING_NICE);
-    metric_series_set(metric_series1(METRIC_WORKER_THREADS, STR("query")), (double)config->sql_threads);
 }
 
 static bool write_port_file(struct runtime *runtime, struct err *err)
@@ -629,7 +646,7 @@ static bool write_port_file(struct runtime *runtime, struct err *err)
 static void set_stage(struct runtime *runtime, enum gateway_stage stage)
 {
     atomic_store(&runtime->gateway.stage, (int)stage);
-    log_debug("stage=%s", gateway_stage_name(stage));
+    log_debug("stage: name=%s", gateway_stage_name(stage));
 }
 
 static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struct err *err)
@@ -637,7 +654,8 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     struct gateway *gateway = &runtime->gateway;
     set_limits(runtime);
     time_zones_load(runtime->gateway.fs);
-    if (!server_library_check(err) || !open_sockets(runtime, err) || !enter_sandbox(runtime, err) ||
+    if (!server_library_check(err) || !open_sockets(runtime, err) ||
+        !check_group(runtime->config->unix_group, &runtime->unix_group, err) || !enter_sandbox(runtime, err) ||
         !start_admin(runtime, err))
         return false;
     set_stage(runtime, STAGE_RECOVERING);
@@ -652,11 +670,12 @@ static bool start(struct runtime *runtime, enum runtime_exit *exit_status, struc
     set_stage(runtime, STAGE_SERVING);
     if (!write_port_file(runtime, err))
         return false;
-    log_info("sluice " SLUICE_VERSION " ready: build=" SLUICE_BUILD " data_port=%u admin_port=%u data_dir=%s "
-             "threads=%zu memory_max=%llu connections_max=%llu pool=%llu",
-             runtime->data_port, runtime->admin_port, runtime->data_dir, (size_t)runtime->servers_count,
-             (unsigned long long)gateway->memory_max, (unsigned long long)gateway->connections_max,
-             (unsigned long long)runtime->config->http_pool);
+    log_info(
+        "ready: version=" SLUICE_VERSION " build=" SLUICE_BUILD " config=\"%s\" data_port=%u admin_port=%u data_dir=%s "
+        "threads=%zu memory_max=%llu connections_max=%llu pool=%llu",
+        runtime->environment->config_file == NULL ? "" : runtime->environment->config_file, runtime->data_port,
+        runtime->admin_port, runtime->data_dir, (size_t)runtime->servers_count, (unsigned long long)gateway->memory_max,
+        (unsigned long long)gateway->connections_max, (unsigned long long)runtime->config->http_pool);
     net_notify(runtime->environment->notify_socket, "READY=1\n");
     return true;
 }
@@ -714,7 +733,7 @@ static bool reload(struct gateway *gateway, struct strbuf *problems)
         explain_denied(runtime, problems);
         struct str rest = strbuf_view(problems), problem;
         while (str_cut(&rest, '\n', &problem))
-            log_error("configuration not reloaded, the old one stays: " STR_FMT, STR_ARG(problem));
+            log_error("configuration not reloaded, the old one stays: problem=" STR_FMT, STR_ARG(problem));
     }
     strbuf_fini(&kept);
     note_reload(gateway, ok);
@@ -912,6 +931,7 @@ static enum runtime_exit drain(struct runtime *runtime)
     struct spool_stats spool;
     (void)spool_sync(gateway->spool); /* its statistics tell what is left */
     spool_get_stats(gateway->spool, &spool);
+    log_told_later(true);
     log_info("stopped: took_ms=%llu inserts_left=%llu inserts_spooled=%llu waiters_unknown=%llu unanswered=%llu",
              (unsigned long long)((clock_mono_ns(gateway->clock) - from_ns) / NS_PER_MS),
              (unsigned long long)stats.inserts, (unsigned long long)spool.undone, (unsigned long long)given_up,
@@ -919,14 +939,16 @@ static enum runtime_exit drain(struct runtime *runtime)
     return flushed && given_up == 0 && spool.undone == 0 ? RUNTIME_CLEAN : RUNTIME_UNFINISHED;
 }
 
-/* The admin listener looks at the others as long as it lives, so it goes before they are freed. */
+/* The admin listeners look at the others as long as they live, so they go before those are freed. */
 static void stop_servers(struct runtime *runtime)
 {
     size_t count = runtime->servers_count;
     for (size_t i = 0; i < count; i++)
         server_stop(runtime->servers[i]);
     server_stop(runtime->admin);
+    server_stop(runtime->admin_unix);
     server_free(runtime->admin);
+    server_free(runtime->admin_unix);
     runtime->servers_count = 0;
     for (size_t i = 0; i < count; i++)
         server_free(runtime->servers[i]);
@@ -981,8 +1003,8 @@ static void stop(struct runtime *runtime)
     if (gateway->store != NULL)
         store_close(gateway->store);
     tls_unload();
-    if (runtime->unix_made)
-        net_unlink_unix(runtime->config->unix_listen);
+    for (size_t i = 0; i < runtime->unix_made_count; i++)
+        net_unlink_unix(runtime->unix_made[i]);
     running_free(gateway->running);
     query_log_free(gateway->query_log);
     sessions_free(gateway->sessions);
@@ -1032,7 +1054,7 @@ enum runtime_exit runtime_run(struct config *config, const struct runtime_enviro
         serve(runtime);
         exit_status = drain(runtime);
     } else {
-        log_error("start failed: code=%d %s", (int)err.code, err.text);
+        log_error("start failed: code=%d error=%s", (int)err.code, err.text);
     }
     stop(runtime);
     free(runtime);

@@ -57,6 +57,7 @@ struct conn {
     struct request *request;
     struct ready *ready; /* being sent */
     bool watched, loopback;
+    bool heard; /* a request line was read */
     bool certificate_read;
     struct strbuf certificate; /* names of the client's, a line each; empty: none that counts */
     bool is_sending;           /* a body that was refused */
@@ -100,7 +101,7 @@ struct server {
     _Atomic uint64_t busy_since_ns;
     pthread_t thread;
     struct metric_series *requests[STATUS_MAX]; /* by status */
-    struct metric_series *duration;
+    struct metric_series *duration, *busy;
     struct metric_series *received_wire, *received_decoded;
 };
 
@@ -111,6 +112,11 @@ struct server {
 static bool tells_of_long_head(const char *text)
 {
     return strstr(text, "response code is 414") != NULL || strstr(text, "response code is 431") != NULL;
+}
+
+static void count_refused(const char *reason)
+{
+    metric_series_add(metric_series1(METRIC_HTTP_CONNECTIONS_REFUSED, str_of(reason)), 1);
 }
 
 static void on_log(void *context, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
@@ -124,7 +130,9 @@ static void on_log(void *context, const char *format, va_list args)
     if (tells_of_long_head(text))
         log_warn("request refused, its URL or headers are too long: listener=%s setting=http.pool value=%llu",
                  server->name, (unsigned long long)server->home.rules->config->http_pool);
-    log_debug("http library: listener=%s %s", server->name, text);
+    log_debug("http library: listener=%s said=%s", server->name, text);
+    if (strstr(format, "reached connection limit") != NULL) /* of all, or of one address */
+        count_refused("limit");
 }
 
 static void on_panic(void *context, const char *file, unsigned int line, const char *reason)
@@ -222,6 +230,15 @@ static void conn_drop_request(struct server *server, struct conn *conn)
     request_give(server, request);
 }
 
+/* A client of plain HTTP that leaves by itself was not refused. */
+static void conn_note_silence(const struct conn *conn)
+{
+    if (conn->deadline_ns == UINT64_MAX)
+        count_refused("timeout");
+    else if (conn->server->tls)
+        count_refused("tls");
+}
+
 /* The socket lives on, so it has to leave our epoll set by hand. */
 static void conn_linger(struct server *server, const struct conn *conn)
 {
@@ -234,6 +251,8 @@ static void conn_linger(struct server *server, const struct conn *conn)
 static void conn_closed(struct server *server, struct conn *conn)
 {
     conn_drop_request(server, conn);
+    if (!conn->heard)
+        conn_note_silence(conn);
     if (conn->is_sending)
         conn_linger(server, conn);
     list_remove(&conn->link);
@@ -280,6 +299,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     struct server *server = context;
     struct conn *conn = conn_of(connection);
     conn_drop_request(server, conn);
+    conn->heard = true;
     struct request *request = request_take(server);
     request_target(request, str_of(target));
     request->connection = connection;
@@ -771,7 +791,9 @@ static void *server_main(void *context)
         bool stopping = atomic_load_explicit(&server->stop, memory_order_acquire);
         if (stopping && server->home.parked_count == 0)
             break;
-        int ms = stopping ? 10 : wait_ms(server, clock_mono_ns(server->gateway->clock));
+        uint64_t now_ns = clock_mono_ns(server->gateway->clock);
+        metric_series_add(server->busy, now_ns - server->home.now_ns);
+        int ms = stopping ? 10 : wait_ms(server, now_ns);
         atomic_store_explicit(&server->busy_since_ns, 0, memory_order_relaxed);
         int count = epoll_wait(server->epoll_fd, events, EVENTS, ms);
         must(count >= 0 || errno == EINTR);
@@ -827,6 +849,7 @@ static bool start_library(struct server *server, bool tls, struct err *err)
 static void look_up_metrics(struct server *server)
 {
     struct str protocol = server->admin ? STR("admin") : STR("clickhouse");
+    server->busy = worker_add("http", 1);
     server->duration = metric_series1(METRIC_HTTP_DURATION, protocol);
     server->received_wire = metric_series(METRIC_HTTP_RECEIVED_BYTES, (struct str[]){ protocol, STR("wire") });
     server->received_decoded = metric_series(METRIC_HTTP_RECEIVED_BYTES, (struct str[]){ protocol, STR("decoded") });

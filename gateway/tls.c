@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metric.h"
 #include "base/strbuf.h"
 
 enum { CHAIN_MAX = 16, NAMES_MAX = 64, NAME_BYTES_MAX = 256, PEM_BYTES_MAX = 1 << 20 };
@@ -115,6 +116,7 @@ static void tell_dates(const struct identity *identity, const char *path, int64_
             log_error("the certificate has run out: path=%s", path);
         else
             log_info("certificate taken: path=%s days_left=%lld", path, (long long)(until - now) / 86400);
+        metric_set(METRIC_TLS_EXPIRY, (double)until);
     }
     gnutls_x509_crt_deinit(certificate);
 }

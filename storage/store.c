@@ -133,28 +133,41 @@ bool store_count_damaged(struct fs *fs, const char *dir, uint64_t *count, struct
 
 /* ---- opening and closing ---- */
 
+/* 0 for what there is not, or comes from the future. */
+static double age_s(int64_t now_wall_ns, int64_t wall_ns)
+{
+    return wall_ns == 0 || wall_ns > now_wall_ns ? 0 : (double)(now_wall_ns - wall_ns) / (double)NS_PER_S;
+}
+
+static void collect_table(struct table *table, int64_t now_wall_ns)
+{
+    struct table_stats stats;
+    struct str name = table_full_name(table);
+    table_get_stats(table, &stats);
+    metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("active") }), (double)stats.parts_active);
+    metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("old") }), (double)stats.parts_old);
+    metric_series_set(metric_series1(METRIC_PARTS_PARTITION_MAX, name), (double)stats.parts_partition_max);
+    metric_series_set(metric_series1(METRIC_TABLE_ROWS, name), (double)stats.rows);
+    metric_series_set(metric_series1(METRIC_TABLE_BYTES, name), (double)stats.bytes);
+    metric_series_set(metric_series1(METRIC_DEDUP_TOKENS, name), (double)stats.tokens);
+    metric_series_set(metric_series1(METRIC_DEDUP_OLDEST_AGE, name), age_s(now_wall_ns, stats.oldest_token_wall_ns));
+    if (!table_def(table)->settings.publish)
+        return;
+    metric_series_set(metric_series1(METRIC_DELTA_VERSION, name), (double)stats.delta_version);
+    metric_series_set(metric_series1(METRIC_DELTA_UNPUBLISHED, name), (double)stats.parts_unpublished);
+    metric_series_set(metric_series1(METRIC_PUBLISH_LAG, name), age_s(now_wall_ns, stats.unpublished_wall_ns));
+    metric_series_set(metric_series1(METRIC_DELTA_STOPPED, name), stats.delta_stopped);
+}
+
 static void collect(void *context)
 {
     struct store *store = context;
     struct table **tables = NULL;
     size_t count = 0;
+    int64_t now_wall_ns = clock_wall_ns(store->env.clock);
     store_tables(store, STR_EMPTY, &tables, &count);
     for (size_t i = 0; i < count; i++) {
-        struct table_stats stats;
-        struct str name = table_full_name(tables[i]);
-        table_get_stats(tables[i], &stats);
-        metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("active") }),
-                          (double)stats.parts_active);
-        metric_series_set(metric_series(METRIC_PARTS, (struct str[]){ name, STR("old") }), (double)stats.parts_old);
-        metric_series_set(metric_series1(METRIC_PARTS_PARTITION_MAX, name), (double)stats.parts_partition_max);
-        metric_series_set(metric_series1(METRIC_TABLE_ROWS, name), (double)stats.rows);
-        metric_series_set(metric_series1(METRIC_TABLE_BYTES, name), (double)stats.bytes);
-        metric_series_set(metric_series1(METRIC_DEDUP_TOKENS, name), (double)stats.tokens);
-        if (table_def(tables[i])->settings.publish) {
-            metric_series_set(metric_series1(METRIC_DELTA_VERSION, name), (double)stats.delta_version);
-            metric_series_set(metric_series1(METRIC_DELTA_UNPUBLISHED, name), (double)stats.parts_unpublished);
-            metric_series_set(metric_series1(METRIC_DELTA_STOPPED, name), stats.delta_stopped);
-        }
+        collect_table(tables[i], now_wall_ns);
         table_unref(tables[i]);
     }
     free(tables);

@@ -116,9 +116,9 @@ static void put_table(struct store *store, struct database *database, struct str
 
 static void clear_figures(const struct table *table)
 {
-    static const enum metric gauges[] = { METRIC_PARTS_PARTITION_MAX, METRIC_TABLE_ROWS,    METRIC_TABLE_BYTES,
-                                          METRIC_DEDUP_TOKENS,        METRIC_DELTA_VERSION, METRIC_DELTA_UNPUBLISHED,
-                                          METRIC_DELTA_STOPPED };
+    static const enum metric gauges[] = { METRIC_PARTS_PARTITION_MAX, METRIC_TABLE_ROWS,       METRIC_TABLE_BYTES,
+                                          METRIC_DEDUP_TOKENS,        METRIC_DEDUP_OLDEST_AGE, METRIC_DELTA_VERSION,
+                                          METRIC_DELTA_UNPUBLISHED,   METRIC_PUBLISH_LAG,      METRIC_DELTA_STOPPED };
     struct str name = str_of(table->full_name);
     for (size_t i = 0; i < ARRAY_COUNT(gauges); i++)
         metric_series_set(metric_series1(gauges[i], name), 0);
@@ -440,7 +440,7 @@ bool catalog_exchange_tables(struct store *store, struct table *a, struct databa
         durable = move_dir(store, waiting, database_b->dir, path_a, database_a->dir, &back, &late);
         renamed = !back;
         if (!durable)
-            log_error("EXCHANGE stopped half-way, the next start will settle it: %s", late.text);
+            log_error("EXCHANGE stopped half-way, the next start will settle it: error=%s", late.text);
     }
     if (!renamed) {
         struct err late = { 0 };

@@ -547,6 +547,19 @@ bool table_check_parts(struct table *t, const struct table_insert_options *optio
     return ok;
 }
 
+static void count_unpublished(const struct part_set *set, struct table_stats *stats)
+{
+    stats->parts_unpublished = 0;
+    stats->unpublished_wall_ns = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        const struct part *part = set->parts[i];
+        if (part->publication != PART_UNPUBLISHED)
+            continue;
+        if (stats->parts_unpublished++ == 0 || part->created_wall_ns < stats->unpublished_wall_ns)
+            stats->unpublished_wall_ns = part->created_wall_ns;
+    }
+}
+
 void table_get_stats(struct table *t, struct table_stats *stats)
 {
     uint64_t bytes = 0;
@@ -555,9 +568,7 @@ void table_get_stats(struct table *t, struct table_stats *stats)
     stats->parts_old = t->old_count;
     stats->delta_version = t->publication.version;
     stats->delta_stopped = t->publication.stopped;
-    stats->parts_unpublished = 0;
-    for (size_t i = 0; i < set->count; i++)
-        stats->parts_unpublished += set->parts[i]->publication == PART_UNPUBLISHED;
+    count_unpublished(set, stats);
     mutex_unlock(&t->lock);
     stats->rows = set->rows;
     stats->bytes = set->bytes;
@@ -565,4 +576,5 @@ void table_get_stats(struct table *t, struct table_stats *stats)
     stats->parts_partition_max = fullest_partition(set, &bytes);
     part_set_unref(set);
     stats->tokens = tokens_count(t->tokens);
+    stats->oldest_token_wall_ns = tokens_oldest_wall_ns(t->tokens);
 }

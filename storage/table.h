@@ -97,7 +97,9 @@ struct table_stats {
     uint64_t rows, bytes, parts_active, parts_old, parts_partition_max, tokens;
     int64_t delta_version; /* -1: nothing is published */
     uint64_t parts_unpublished;
-    bool delta_stopped; /* its log is not ours, or damaged */
+    int64_t unpublished_wall_ns, oldest_token_wall_ns; /* when the oldest part not published, and the oldest identity,
+                                                          came; 0: there is none */
+    bool delta_stopped;                                /* its log is not ours, or damaged */
 };
 void table_get_stats(struct table *table, struct table_stats *stats);
 #endif

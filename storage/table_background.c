@@ -266,7 +266,9 @@ static bool take_back(struct table *t, struct part_writer *writer, struct synced
 static void note_merge(struct table *t, const struct choice *choice, const struct part *part, uint64_t rows,
                        uint64_t expired)
 {
-    uint64_t took_ns = clock_mono_ns(t->env->clock) - choice->began_mono_ns;
+    uint64_t took_ns = clock_mono_ns(t->env->clock) - choice->began_mono_ns, read_bytes = 0;
+    for (size_t i = 0; i < choice->count; i++)
+        read_bytes += choice->sources[i]->bytes;
     struct part_log_row row = { .event = PART_EVENT_MERGE,
                                 .reason = choice->for_ttl ? PART_REASON_TTL : PART_REASON_NONE,
                                 .wall_ns = clock_wall_ns(t->env->clock),
@@ -275,10 +277,12 @@ static void note_merge(struct table *t, const struct choice *choice, const struc
     part_log_add(t->env->part_log, choice->def, part, row);
     metric_series_add(metric_series1(METRIC_PARTS_WRITTEN, STR("merge")), 1);
     metric_add(METRIC_MERGE_ROWS, rows);
+    metric_series_add(metric_series1(METRIC_MERGE_BYTES, STR("read")), read_bytes);
+    metric_series_add(metric_series1(METRIC_MERGE_BYTES, STR("written")), part->bytes);
     metric_observe(METRIC_MERGE_DURATION, (double)took_ns / (double)NS_PER_S);
     if (expired > 0)
         metric_series_add(metric_series1(METRIC_ROWS_REMOVED, str_of(part_reason_name(PART_REASON_TTL))), expired);
-    log_debug("merged: table=%s partition=%s parts=%zu rows=%llu expired=%llu bytes=%llu level=%u", t->full_name,
+    log_debug("merged: table=%s partition=%s parts=%zu rows=%llu expired=%llu bytes=%llu merge_level=%u", t->full_name,
               part->partition.id, choice->count, (unsigned long long)part->rows, (unsigned long long)expired,
               (unsigned long long)part->bytes, part->name.level);
 }

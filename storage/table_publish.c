@@ -296,7 +296,7 @@ static void note_failure(struct table *t, uint64_t now_ns, const struct err *err
     mutex_unlock(&t->lock);
     metric_add(METRIC_DELTA_FAILURES, 1);
     if (stopped)
-        log_error("publication stopped until the next start, see README: table=%s error=%s", t->full_name, err->text);
+        log_error("publication stopped until the next start: table=%s error=%s", t->full_name, err->text);
     else
         log_error("publication failed: table=%s again_in_s=%llu error=%s", t->full_name,
                   (unsigned long long)((p->due_mono_ns - now_ns) / NS_PER_S), err->text);

@@ -314,7 +314,7 @@ static void cover(struct recovery *r, size_t at)
             if (part->flush_count > 1)
                 note_complete(r, part->flush_id); /* only complete flushes are merged */
         } else {
-            log_error("parts overlap, rows may be double: %s and %s", wide->path, part->path);
+            log_error("parts overlap, rows may be double: path=%s other=%s", wide->path, part->path);
         }
     }
 }

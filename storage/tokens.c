@@ -282,6 +282,17 @@ size_t tokens_count(struct tokens *t)
     return count;
 }
 
+int64_t tokens_oldest_wall_ns(struct tokens *t)
+{
+    int64_t oldest_ns = INT64_MAX;
+    mutex_lock(&t->lock);
+    for (size_t kind = 0; kind < KINDS; kind++)
+        if (t->known_count[kind] > 0)
+            oldest_ns = MIN(oldest_ns, LIST_ENTRY(t->known[kind].next, struct entry, node)->token.wall_ns);
+    mutex_unlock(&t->lock);
+    return oldest_ns == INT64_MAX ? 0 : oldest_ns;
+}
+
 void tokens_copy(struct tokens *t, struct token_entry **entries, size_t *count)
 {
     mutex_lock(&t->lock);

@@ -53,6 +53,7 @@ void tokens_expire(struct tokens *tokens, uint64_t mono_ns, int64_t wall_ns);
 void tokens_forget(struct tokens *tokens);                               /* all that is known */
 void tokens_forget_partition(struct tokens *tokens, uint64_t partition); /* what went there */
 size_t tokens_count(struct tokens *tokens);
+int64_t tokens_oldest_wall_ns(struct tokens *tokens); /* when the oldest that is known was committed; 0: none is */
 /* A copy of all that is known, oldest first; the caller frees. */
 void tokens_copy(struct tokens *tokens, struct token_entry **entries, size_t *count);
 

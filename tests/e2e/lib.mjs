@@ -26,6 +26,22 @@ export function equal(got, want, what) {
   if (a !== b) throw new Error(`${what}: got ${a?.slice(0, 600)}, want ${b?.slice(0, 600)}`)
 }
 
+// Part of every secret of a test: no log, table or answer may have it.
+export const canary = 'canary-5c1f0e'
+const LOG_KEPT = 200000
+
+// Whatever happened in a test, what the log says of it is a JSON object a line, and no secret.
+function checkLog(log) {
+  const lines = log.split('\n').slice(log.length < LOG_KEPT ? 0 : 1, -1)
+  for (const line of lines) {
+    let entry = null
+    try { entry = JSON.parse(line) } catch { /* told below */ }
+    check(['time', 'level', 'event', 'message'].every((key) => typeof entry?.[key] === 'string'), `a line of the log: ${line}`)
+    check(entry.message.startsWith(entry.event), `an event that begins its message: ${line}`)
+  }
+  check(!log.includes(canary), 'no secret in the log')
+}
+
 async function until(ready, why, seconds = 120) {
   for (const end = Date.now() + seconds * 1000; Date.now() < end;) {
     const value = await ready()
@@ -43,9 +59,10 @@ export const faults = !sanitized && fs.existsSync(faultsFile) ? faultsFile : nul
 export { sanitized }
 
 export class Daemon {
-  // under: a program and its first arguments, which runs the daemon.
-  static async start({ dir, args = [], env = {}, under = [] } = {}) {
+  // under: a program and its first arguments, which runs the daemon. answerMs: how long a request waits.
+  static async start({ dir, args = [], env = {}, under = [], answerMs = 60000 } = {}) {
     const d = new Daemon()
+    d.answerMs = answerMs
     d.own = !dir
     d.dir = dir ?? fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-e2e-'))
     d.args = args
@@ -64,7 +81,7 @@ export class Daemon {
     this.child = spawn(program, [...first, '--data-dir', path.join(this.dir, 'data'), '--listen', '127.0.0.1:0',
       '--admin-listen', '127.0.0.1:0', '--port-file', ports, ...this.args],
     { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...this.env } })
-    this.child.stderr.on('data', (data) => { this.log = (this.log + data).slice(-200000) })
+    this.child.stderr.on('data', (data) => { this.log = (this.log + data).slice(-LOG_KEPT) })
     this.exit = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve(this.exited = { code, signal })))
     await until(() => {
       if (this.exited) throw new Error(`the daemon ended: ${JSON.stringify(this.exited)}\n${this.log}`)
@@ -103,10 +120,11 @@ export class Daemon {
   async close() {
     if (!this.exited) equal(await this.stop(), 0, 'exit status')
     this.agent.destroy()
+    if (this.under.length === 0) checkLog(this.log) // else others write there too
     if (this.own) fs.rmSync(this.dir, { recursive: true, force: true })
   }
 
-  request({ method = 'POST', path: target = '/', headers = {}, body, port = this.port, agent = this.agent, timeout = 60000 }) {
+  request({ method = 'POST', path: target = '/', headers = {}, body, port = this.port, agent = this.agent, timeout = this.answerMs }) {
     return new Promise((resolve, reject) => {
       const req = http.request({ host: '127.0.0.1', port, method, path: target, headers, agent, timeout }, (res) => {
         const parts = []

@@ -82,6 +82,25 @@ await test(d, {
     check(!fs.existsSync(socketPath), 'and gone after a clean stop')
     fs.rmdirSync(path.dirname(socketPath))
   },
+  'the admin port has a socket too, which the command knows': async () => {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'sluice-unix-'))
+    const [data, admin] = ['data', 'admin'].map((name) => path.join(dir, name))
+    const group = process.getgroups()[0]
+    const d = await Daemon.start({ args: ['--set', `unix.listen=${data}`, '--set', `unix.admin_listen=${admin}`, '--set', 'unix.admin_mode=0600', '--set', `unix.group=${group}`] })
+    equal([data, admin].map((file) => [fs.statSync(file).mode & 0o777, fs.statSync(file).gid]), [[0o660, group], [0o600, group]], 'permissions, group')
+    const sluice = async (...args) => (await run(path.join(bin, 'sluice'), ['--url', `unix:${data}`, '--admin-url', `unix:${admin}`, ...args]))
+    equal((await sluice('query', 'CREATE TABLE t (a Int8) ORDER BY a')).code, 0, 'a statement')
+    for (const verb of ['status', 'flush', 'reload', 'doctor', 'support-bundle', 'tables']) {
+      const { code, stderr } = await sluice(verb)
+      equal([code, stderr], [0, ''], verb)
+    }
+    check(JSON.parse((await sluice('-o', 'json', 'status')).stdout).ready, 'ready')
+    equal((await sluice('drain', '--wait', '60s')).code, 0, 'drain')
+    equal(await d.exit, { code: 0, signal: null }, 'exit')
+    equal(fs.readdirSync(dir), [], 'gone after a clean stop')
+    fs.rmdirSync(dir)
+    await d.close()
+  },
   'users: each by hash, with grants': async () => {
     const sha = (text) => 'sha256:' + crypto.createHash('sha256').update(text).digest('hex')
     const file = path.join(scratch, 'users.yaml')

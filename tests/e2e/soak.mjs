@@ -9,8 +9,10 @@ import { Daemon, check, equal, test, until } from './lib.mjs'
 const seconds = Number(process.argv[2] ?? 1800)
 const sampleEveryMs = Math.max(100, (seconds * 1000) / 600)
 
-// `events` is capped, so that what a query reads comes to rest too; the rows of `kept` are all counted in the end.
-const d = await Daemon.start({ args: ['--set', 'memory.max=256MiB'] })
+// No time runs out and who is turned away for now comes again: how fast the machine is decides nothing here.
+const patience = { 'wait_for_async_insert_timeout': 3600, 'sql.time_max': '1h', 'http.header_timeout': '1h', 'http.request_timeout': '1h', 'http.idle_timeout': '1h' }
+const settings = Object.entries({ 'memory.max': '256MiB', ...patience }).flatMap(([name, value]) => ['--set', `${name}=${value}`])
+const d = await Daemon.start({ args: settings, answerMs: 3600_000 })
 
 // ---- load: each worker repeats one kind of work until the time is over ----
 
@@ -20,8 +22,13 @@ const done = {} // how often each kind of work was done
 const acknowledged = [] // ids in `kept`
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
+let turnedAway = 0
 async function insertOk(table, body, params, options) {
-  const answer = await d.insert(table, body, params, options)
+  let answer
+  while ((answer = await d.insert(table, body, params, options)).status === 503) {
+    turnedAway++
+    await pause(1000 * Number(answer.headers['retry-after']))
+  }
   equal(answer.status, 200, answer.text.slice(0, 300))
   return answer
 }
@@ -133,6 +140,7 @@ const samples = []
 const bounds = { rss: (median) => Math.max(8 << 20, median / 5), descriptors: () => 8, threads: () => 1 }
 
 await test(d, {
+  // `events` is capped, so that what a query reads comes to rest too; the rows of `kept` are all counted in the end.
   'tables': async () => {
     await d.sql('CREATE TABLE kept (id UInt64) ENGINE = MergeTree ORDER BY id SETTINGS old_parts_lifetime = 10')
     await d.sql(`CREATE TABLE events (id UInt64, ts DateTime, region LowCardinality(String), latency_ms Float64, text String)
@@ -151,7 +159,7 @@ await test(d, {
     running = false
     await load
     if (process.env.SLUICE_SOAK_SAMPLES) fs.writeFileSync(process.env.SLUICE_SOAK_SAMPLES, JSON.stringify(samples))
-    console.log(Object.entries(done).map(([name, count]) => `${count} ${name}`).join(', '))
+    console.log(Object.entries(done).map(([name, count]) => `${count} ${name}`).join(', '), `; ${turnedAway} times turned away for now`)
     for (const name of Object.keys(work)) check(done[name] > 0, `done: ${name}`)
   },
   'memory, descriptors and threads stay where they were': () => {

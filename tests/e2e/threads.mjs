@@ -22,7 +22,7 @@ await test(d, {
     const refused = await run('setpriv', [`--reuid=${nobody}`, `--regid=${nobody}`, '--clear-groups', 'prlimit', '--nproc=2', program,
       '--data-dir', d.data, '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'])
     equal(refused.code, 1, refused.stderr)
-    check(/no thread for \w+: reason=.*ulimit -u/.test(refused.stderr), refused.stderr)
+    check(/no thread: for=\w+ reason=.*ulimit -u/.test(refused.stderr), refused.stderr)
     await d.launch()
     await d.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
     equal((await d.rows('SELECT id FROM t ORDER BY id')).map(([id]) => Number(id)), [1, 2], 'rows')

@@ -2,7 +2,7 @@
 import { execFile, execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { Daemon, bin, check, equal, run, test, until } from './lib.mjs'
+import { Daemon, bin, canary, check, equal, run, test, until } from './lib.mjs'
 
 const dir = fs.mkdtempSync('/tmp/sluice-users-')
 const hash = (secret, ...args) => execFileSync(path.join(bin, 'sluice'), ['user', 'hash', ...args], { input: `${secret}\n`, encoding: 'utf8' }).trim()
@@ -10,7 +10,6 @@ const put = (name, text) => {
   fs.mkdirSync(path.dirname(path.join(dir, name)), { recursive: true })
   fs.writeFileSync(path.join(dir, name), text)
 }
-const canary = 'canary-5c1f0e'
 const slow = hash(`${canary}-slow`, '--password')
 put('sluice.yaml', `users:
   root: {password: "${hash(`${canary}-root`)}", grants: [insert, read, admin]}
@@ -148,7 +147,7 @@ await test(d, {
     const spool = await checked(['--data-dir', other])
     check(spool.code === 0 && /\.spool: this is no head of a segment/.test(spool.stderr), `a damaged segment: ${spool.code} ${spool.stderr}`)
     equal(fs.readdirSync(other), ['spool'], 'nothing was written')
-    for (const bad of [['--listen', 'nowhere'], ['--set', 'unix.mode=0999'], ['--data-dir', file]])
+    for (const bad of [['--listen', 'nowhere'], ['--set', 'unix.mode=0999'], ['--set', 'unix.admin_mode=rw'], ['--set', 'unix.admin_listen=relative'], ['--set', 'unix.group=nobody-has-this'], ['--data-dir', file]])
       equal((await checked(bad)).code, 78, bad.join(' '))
   },
   'the daemon reads no files but those it needs': async () => {
@@ -172,6 +171,24 @@ await test(d, {
     await as('root', 'SELECT')
     check(d.log.includes('admin statement: user=root') && d.log.includes('CREATE TABLE one.t'), 'who changed what is there')
     check(!d.log.includes(canary) && !d.log.includes('$y$') && !d.log.includes('sha256:'), 'passwords are not')
+  },
+  'nor in what is told on request': async () => {
+    put('users.d/spy.yaml', `users: {spy: {password: "${canary}-plain", grants: [read]}}\n`)
+    const refused = await command('root', '/-/reload')
+    equal(refused.status, 400, 'a password in plain text is refused')
+    put('users.d/spy.yaml', '')
+    equal((await command('root', '/-/reload')).status, 200, 'without it all is well')
+    const told = [refused.text]
+    for (const table of ['query_log', 'asynchronous_insert_log', 'errors', 'settings', 'users', 'grants', 'processes', 'metrics'])
+      told.push((await as('root', `SELECT * FROM system.${table} FORMAT JSONEachRow`)).text)
+    told.push((await d.request({ path: `/?user=root&password=${canary}-wrong`, body: 'SELECT 1' })).text, (await d.admin('/metrics')).text)
+    for (const verb of [['support-bundle'], ['config', 'show', '--config', file], ['status'], ['-o', 'json', 'doctor', '--config', file]]) {
+      const { status, out, err } = await sluice(verb, { SLUICE_USER: 'root', SLUICE_PASSWORD: `${canary}-root` })
+      check(out.length > 0 && [0, 1].includes(status), `${verb}: ${status} ${err}`)
+      told.push(out, err)
+    }
+    for (const text of told)
+      check(!text.includes(canary) && !text.includes(slow) && !/sha256:[0-9a-f]{8}/.test(text), text.slice(0, 2000))
   },
   'who guesses is not heard any more, who was right lately still is': async () => {
     const failed = async (reason) => Number(new RegExp(`sluice_auth_failures_total\\{reason="${reason}"\\} (\\d+)`).exec((await d.admin('/metrics')).text)[1])

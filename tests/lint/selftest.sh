@@ -64,7 +64,7 @@ check() {
 }
 
 good_tree
-for lint in layers banned headers format sizes leftovers crash_points; do
+for lint in layers banned headers format sizes leftovers crash_points log_formats; do
     status=0
     out=$("$lints/$lint.sh" "$tree" 2>&1) || status=$?
     if [ "$status" -ne 0 ] && [ "$status" -ne 77 ]; then
@@ -101,6 +101,8 @@ check headers base/bad.h '#ifndef BAD_H\n#define BAD_H\n#endif'
 check format base/bad.c 'int  f ( void ) { return 1 ; }'
 check sizes base/bad.c "$(printf '\\n%.0s' $(seq 1501))"
 check leftovers base/bad.c '/* TO''DO: later */'
+check log_formats base/bad.c 'void f(void) { log_info("it happened: %s", x); }'
+check log_formats base/bad.c 'void f(void) { log_info("it happened: a=%d a=%s", x, y); }'
 check leftovers script/bad 'cp x /hom''e/me/x'
 check crash_points base/bad.c 'void f(void) { CRASH_POINT("c.d"); }'
 check reliability docs/RELIABILITY.md '`tests/unit/base/nothing.c:a_test`'

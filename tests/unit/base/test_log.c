@@ -24,7 +24,7 @@ static size_t lines_of(void (*call)(void *context), struct str *first)
 static void log_hostile_value(void *context)
 {
     (void)context;
-    log_warn("flush retry: shape=%s attempt=%d", "a\nb \x1b[31m\"", 3);
+    log_warn("flush retry: shape=%s attempt=%d reason=\"%s\"", "a\nb \x1b[31m\"", 3, "full");
 }
 
 static void log_hostile_value_as_json(void *context)
@@ -44,10 +44,11 @@ static void a_value_cannot_make_a_second_line(void **state)
     struct str line;
     (void)state;
     assert_int_equal(lines_of(log_hostile_value, &line), 1);
-    assert_true(str_ends(line, STR("Z warn flush retry: shape=a\\x0ab \\x1b[31m\" attempt=3")));
-    assert_int_equal(str_find_char(line, 'T'), 10);
+    assert_true(str_starts(line, STR("time=20")));
+    assert_true(str_ends(line, STR("Z level=warn event=\"flush retry\" shape=\"a\\\\x0ab \\\\x1b[31m\\\"\" attempt=3 "
+                                   "reason=full")));
     assert_int_equal(lines_of(log_with_a_priority, &line), 1);
-    assert_true(str_starts(line, STR("<4>20")));
+    assert_true(str_starts(line, STR("<4>time=20")));
 }
 
 static void json_names_the_event_by_what_is_constant(void **state)
@@ -56,8 +57,36 @@ static void json_names_the_event_by_what_is_constant(void **state)
     (void)state;
     assert_int_equal(lines_of(log_hostile_value_as_json, &line), 1);
     assert_true(str_starts(line, STR("{\"time\":\"20")));
-    assert_true(str_ends(line, STR("\"level\":\"warn\",\"event\":\"flush retry\","
-                                   "\"message\":\"flush retry: shape=a\\\\x0ab \\\\x1b[31m\\\" attempt=3\"}")));
+    assert_true(str_ends(line, STR("\"level\":\"warn\",\"event\":\"flush retry\",\"message\":\"flush retry: "
+                                   "shape=a\\\\x0ab \\\\x1b[31m\\\" attempt=3 reason=\\\"full\\\"\","
+                                   "\"shape\":\"a\\\\x0ab \\\\x1b[31m\\\"\",\"attempt\":3,\"reason\":\"full\"}")));
+}
+
+static void log_a_border(void *context)
+{
+    (void)context;
+    log_configure(LOG_INFO, LOG_JSON);
+    log_info("went: a=%s n=%d", "x\x1f y\x1f", 1);
+}
+
+static void log_a_border_and_more(void *context)
+{
+    static char text[5000];
+    (void)context;
+    memset(text, 'x', sizeof text - 1);
+    memcpy(text, "x\x1f,\x1f\"z\":1", 9);
+    log_configure(LOG_INFO, LOG_JSON);
+    log_info("went: a=%s n=%d", text, 1);
+}
+
+static void a_value_cannot_make_another_field(void **state)
+{
+    struct str line;
+    (void)state;
+    assert_int_equal(lines_of(log_a_border, &line), 1);
+    assert_true(str_ends(line, STR("\"event\":\"went\",\"message\":\"went: a=x y n=1\"}")));
+    assert_int_equal(lines_of(log_a_border_and_more, &line), 1);
+    assert_true(str_find(line, STR("\"n\":\"\\\"z\\\":1")) != STR_NONE); /* a text, whatever is in it */
 }
 
 static void log_often(void *context)
@@ -74,7 +103,7 @@ static void a_place_that_repeats_is_counted_not_written(void **state)
     struct str line;
     (void)state;
     assert_int_equal(lines_of(log_often, &line), LOG_PLACE_BURST + 1);
-    assert_true(str_ends(str_trim(strbuf_view(&out)), STR("error another place")));
+    assert_true(str_ends(str_trim(strbuf_view(&out)), STR("level=error event=\"another place\"")));
 }
 
 static void log_after_the_window(void *context)
@@ -92,7 +121,27 @@ static void what_was_suppressed_is_said_with_the_next_line(void **state)
     struct str line;
     (void)state;
     assert_int_equal(lines_of(log_after_the_window, &line), LOG_PLACE_BURST + 1);
-    assert_true(str_ends(str_trim(strbuf_view(&out)), STR("info later: x=1 suppressed=5")));
+    assert_true(str_ends(str_trim(strbuf_view(&out)), STR("level=info event=later x=1 suppressed=5")));
+}
+
+static void log_often_and_stop(void *context)
+{
+    static struct log_place place;
+    (void)context;
+    for (int i = 0; i < LOG_PLACE_BURST + 5; i++)
+        log_write(LOG_WARN, &place, "again: n=%d", i);
+    log_told_later(false); /* not yet: its ten seconds are not over */
+    place.window_ns = 0;
+    log_told_later(false);
+    log_told_later(true); /* it is told */
+}
+
+static void what_was_suppressed_last_is_told_later(void **state)
+{
+    struct str line;
+    (void)state;
+    assert_int_equal(lines_of(log_often_and_stop, &line), LOG_PLACE_BURST + 1);
+    assert_true(str_ends(str_trim(strbuf_view(&out)), STR("level=warn event=again suppressed=5")));
 }
 
 static void log_long_and_low(void *context)
@@ -101,7 +150,7 @@ static void log_long_and_low(void *context)
     (void)context;
     memset(text, 'x', sizeof(text) - 1);
     log_debug("not wanted");
-    log_info("%s", text);
+    log_info("long: text=%s", text);
     must(log_lines(LOG_DEBUG) == 0);
 }
 
@@ -121,6 +170,8 @@ int main(void)
         cmocka_unit_test(json_names_the_event_by_what_is_constant),
         cmocka_unit_test(a_place_that_repeats_is_counted_not_written),
         cmocka_unit_test(what_was_suppressed_is_said_with_the_next_line),
+        cmocka_unit_test(a_value_cannot_make_another_field),
+        cmocka_unit_test(what_was_suppressed_last_is_told_later),
         cmocka_unit_test(lines_are_cut_and_low_levels_left_out),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

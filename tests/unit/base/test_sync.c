@@ -2,6 +2,7 @@
 #include "support/cmocka_all.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 
 #include "base/clock.h"
@@ -53,6 +54,33 @@ static void order_is_checked(void **state)
     assert_int_equal(dies(give_back_what_is_not_held, NULL, NULL), SIGABRT);
     mutex_fini(&early);
     mutex_fini(&late);
+}
+
+static void *hold(void *context)
+{
+    struct mutex *lock = context;
+    mutex_lock(lock);
+    mutex_unlock(lock);
+    return NULL;
+}
+
+static void waits_are_counted_by_rank(void **state)
+{
+    struct mutex lock;
+    pthread_t waiting;
+    (void)state;
+    mutex_init(&lock, LOCK_DLQ);
+    hold(&lock);
+    assert_true(mutex_waited_ns(LOCK_DLQ) == 0); /* nobody had it */
+    while (mutex_waited_ns(LOCK_DLQ) == 0) {
+        mutex_lock(&lock);
+        must(pthread_create(&waiting, NULL, hold, &lock) == 0);
+        sched_yield();
+        mutex_unlock(&lock);
+        must(pthread_join(waiting, NULL) == 0);
+    }
+    assert_true(mutex_waited_ns(LOCK_LEDGER) == 0);
+    mutex_fini(&lock);
 }
 
 struct counter {
@@ -113,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_is_checked),
+        cmocka_unit_test(waits_are_counted_by_rank),
         cmocka_unit_test(waiters_see_every_change),
         cmocka_unit_test(a_wait_ends_when_its_time_has_come),
     };

@@ -650,6 +650,13 @@ static void see(void *context, const struct buffer_info *info)
     *seen = *info;
 }
 
+static void sum_waits(void *context, const struct shape *shape, uint64_t wait_ns)
+{
+    uint64_t *sum_ns = context;
+    assert_non_null(shape);
+    *sum_ns += wait_ns;
+}
+
 static void live_buffers_can_be_looked_at(void **state)
 {
     struct fixture *f = *state;
@@ -682,6 +689,9 @@ static void live_buffers_can_be_looked_at(void **state)
     assert_int_equal(stats.oldest_ns, 2 * NS_PER_S);
     f->now += NS_PER_S;
     finish(f, take(f));
+    uint64_t waits_ns = 0;
+    buffers_each_wait(f->buffers, sum_waits, &waits_ns); /* of one that is empty now */
+    assert_int_equal(waits_ns, 200 * NS_PER_MS);
     shape_unref(shape);
 }
 

@@ -117,24 +117,24 @@ static void a_unix_socket_replaces_only_what_is_left_behind(void **state)
     (void)state;
     temp_dir_make(dir);
     snprintf(path, sizeof(path), "%s/s", dir);
-    assert_true(net_listen_unix(str_of(path), 0600, &fd, &err));
+    assert_true(net_listen_unix(str_of(path), 0600, (gid_t)-1, &fd, &err));
     assert_int_equal(lstat(path, &stat), 0);
     assert_true(S_ISSOCK(stat.st_mode));
     assert_int_equal(stat.st_mode & 0777, 0600);
-    assert_false(net_listen_unix(str_of(path), 0600, &other, &err)); /* in use */
+    assert_false(net_listen_unix(str_of(path), 0600, (gid_t)-1, &other, &err)); /* in use */
     net_unlink_unix(str_of(path));
     assert_int_equal(lstat(path, &stat), 0); /* still in use */
     close(fd);
-    assert_true(net_listen_unix(str_of(path), 0660, &fd, &err)); /* left behind */
+    assert_true(net_listen_unix(str_of(path), 0660, (gid_t)-1, &fd, &err)); /* left behind */
     close(fd);
     net_unlink_unix(str_of(path));
     assert_int_equal(lstat(path, &stat), -1);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fclose(file);
-    assert_false(net_listen_unix(str_of(path), 0600, &other, &err)); /* somebody's file */
+    assert_false(net_listen_unix(str_of(path), 0600, (gid_t)-1, &other, &err)); /* somebody's file */
     assert_int_equal(lstat(path, &stat), 0);
-    assert_false(net_listen_unix(STR("relative"), 0600, &other, &err));
+    assert_false(net_listen_unix(STR("relative"), 0600, (gid_t)-1, &other, &err));
     assert_int_equal(err.code, ERR_BAD_ARGUMENTS);
     temp_dir_remove(dir);
 }

@@ -61,6 +61,7 @@ static void kinds_are_counted_apart(void **state)
 {
     (void)state;
     struct tokens *t = tokens_new(2, 3600);
+    assert_int_equal(tokens_oldest_wall_ns(t), 0);
     for (uint64_t n = 1; n <= 3; n++) {
         claim(t, n, DEDUP_TOKEN);
         commit(t, n, DEDUP_TOKEN, 7, (int64_t)n);
@@ -68,6 +69,7 @@ static void kinds_are_counted_apart(void **state)
         commit(t, n, DEDUP_CONTENT, 7, (int64_t)n);
     }
     assert_int_equal(tokens_count(t), 4);
+    assert_int_equal(tokens_oldest_wall_ns(t), 2 * NS_PER_S);
     assert_false(tokens_known(t, id(1), DEDUP_TOKEN));
     assert_true(tokens_known(t, id(2), DEDUP_CONTENT));
     tokens_limits(t, 1, 3600);
