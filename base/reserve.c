@@ -205,9 +205,9 @@ static void make(struct reserve *reserve, const char *path)
         atomic_store(&reserve->state, RESERVE_THERE);
         return;
     }
-    log_warn("no room can be kept for a full disk: code=%d %s", (int)err.code, err.text);
+    log_warn("no room can be kept for a full disk: code=%d error=%s", (int)err.code, err.text);
     if (!fs_remove(fs, path, &err))
-        log_warn("the reserve stays: code=%d %s", (int)err.code, err.text);
+        log_warn("the reserve stays: code=%d error=%s", (int)err.code, err.text);
 }
 
 void reserve_open(struct reserve *reserve)
@@ -222,7 +222,7 @@ void reserve_open(struct reserve *reserve)
         return;
     }
     if (!fs_remove(reserve->below, path, &err)) /* it may be of another size */
-        log_warn("the reserve stays: code=%d %s", (int)err.code, err.text);
+        log_warn("the reserve stays: code=%d error=%s", (int)err.code, err.text);
     else if (reserve->bytes > 0)
         make(reserve, path);
 }
@@ -236,8 +236,11 @@ bool reserve_give(struct reserve *reserve)
         return false;
     file_path(reserve, path);
     bool gone = fs_remove(reserve->below, path, &err);
-    log_warn("the disk is full: its reserve is given up: bytes=%llu %s", (unsigned long long)reserve->bytes,
-             gone ? "" : err.text);
+    if (gone)
+        log_warn("the disk is full, its reserve is given up: bytes=%llu", (unsigned long long)reserve->bytes);
+    else
+        log_error("the disk is full, and its reserve cannot be given up: bytes=%llu error=%s",
+                  (unsigned long long)reserve->bytes, err.text);
     return gone;
 }
 

@@ -192,6 +192,7 @@ await test(d, {
   },
   'who guesses is not heard any more, who was right lately still is': async () => {
     const failed = async (reason) => Number(new RegExp(`sluice_auth_failures_total\\{reason="${reason}"\\} (\\d+)`).exec((await d.admin('/metrics')).text)[1])
+    equal((await as('eve', 'SELECT 1', '/', `${canary}-new`)).status, 200, 'right lately') // a reload forgets who was
     const before = await failed('credentials')
     for (let i = 0; i < 10; i++) equal(await code(as('late', 'SELECT 1', '/', `guess ${i}`)), [403, 516], `guess ${i}`)
     equal(await failed('credentials') - before, 10, 'guesses that were tried')
