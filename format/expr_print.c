@@ -64,10 +64,11 @@ static void print_call(const struct node *node, struct strbuf *out)
         print_operand(node->args[1], out);
         return;
     case STYLE_PREFIX: {
-        /* -(-5): two signs would begin a comment; -(0): -0 is the number 0 */
+        /* -(-5): two signs would begin a comment; -(0): -0 is the number 0, and -18446744073709551615 a Float64 */
         const struct node *of = node->args[0];
-        bool signs =
-            of->kind == NODE_LITERAL && !of->parens && (str_starts(of->text, STR("-")) || str_is(of->text, "0"));
+        bool large = of->literal.class == VALUE_UINT && of->literal.u > (uint64_t)INT64_MAX + 1;
+        bool signs = of->kind == NODE_LITERAL && !of->parens &&
+                     (str_starts(of->text, STR("-")) || str_is(of->text, "0") || large);
         strbuf_add(out, node->text);
         if (signs)
             strbuf_add_char(out, '(');

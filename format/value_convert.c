@@ -63,7 +63,8 @@ static bool from_text(struct text_reader *r, struct str text, struct column *c)
         return true; /* the value was appended before its rest was looked at */
     if (ok && !left)
         return true;
-    if (c->type->nullable && kind != TYPE_BOOL) { /* a text that is none becomes NULL */
+    bool strict = kind == TYPE_BOOL || kind == TYPE_ENUM8 || kind == TYPE_ENUM16;
+    if (c->type->nullable && !strict) { /* a text that is none becomes NULL */
         column_truncate(c, rows);
         column_push_null(c);
         return true;

@@ -98,6 +98,15 @@ static bool convert(struct evaluation *v, const struct value *value, struct colu
     return false;
 }
 
+/* CAST to a Nullable type makes NULL of a text that cannot be read; such a cell is refused as the plain type does. */
+static bool convert_cell(struct evaluation *v, const struct value *value, struct column *c)
+{
+    if (c->type->nullable && value->class != VALUE_NULL &&
+        !convert(v, value, eval_temp(&v->eval, sql_type_plain(c->type, v->arena))))
+        return false;
+    return convert(v, value, c);
+}
+
 /* What is not evaluated for all rows at once becomes a cell without a CAST: a number as it is or NULL, and text that is
  * no number is of the wrong type. */
 static bool convert_alone(struct evaluation *v, struct column *c, struct value *value)
@@ -112,9 +121,13 @@ static bool convert_alone(struct evaluation *v, struct column *c, struct value *
                          STR_ARG(c->type->text));
     if (value->class == VALUE_NULL && !c->type->nullable)
         return true;
-    return convert(v, value, c) ||
-           (v->r->err->code == ERR_CANNOT_PARSE_TEXT &&
-            text_fail(v->r, ERR_TYPE_MISMATCH, "Cannot convert string to type " STR_FMT, STR_ARG(c->type->text)));
+    if (convert_cell(v, value, c))
+        return true;
+    if (v->r->err->code == ERR_CANNOT_PARSE_TEXT)
+        return text_fail(v->r, ERR_TYPE_MISMATCH, "Cannot convert string to type " STR_FMT, STR_ARG(c->type->text));
+    if (v->r->err->code == ERR_ILLEGAL_TYPE_OF_ARGUMENT && value->class == VALUE_CELL)
+        v->r->err->code = ERR_TYPE_MISMATCH; /* a list for what is none */
+    return false;
 }
 
 /* A slip in the syntax is told before names or types that do not exist. */

@@ -149,15 +149,24 @@ static void drop(struct temporary_tables *tables, struct temporary_table *table)
     tables->count--;
 }
 
-static bool drop_or_truncate(struct temporary_tables *tables, const struct ddl_statement *statement, struct err *err)
+static bool check_names(const struct temporary_tables *tables, const struct ddl_statement *statement, struct err *err)
 {
     for (size_t i = 0; i < statement->names_count; i++) {
-        struct temporary_table *table = temporary_tables_find(tables, statement->names[i].table);
         if (statement->names[i].database.len > 0)
             return err_set(err, ERR_NOT_IMPLEMENTED, "temporary and other tables in one statement are not supported");
-        if (table == NULL && !statement->if_exists)
+        if (!statement->if_exists && temporary_tables_find(tables, statement->names[i].table) == NULL)
             return err_set(err, ERR_UNKNOWN_TABLE, "Temporary table " STR_FMT " doesn't exist",
                            STR_ARG(statement->names[i].table));
+    }
+    return true;
+}
+
+static bool drop_or_truncate(struct temporary_tables *tables, const struct ddl_statement *statement, struct err *err)
+{
+    if (!check_names(tables, statement, err))
+        return false;
+    for (size_t i = 0; i < statement->names_count; i++) {
+        struct temporary_table *table = temporary_tables_find(tables, statement->names[i].table);
         if (table != NULL && statement->kind == DDL_DROP_TABLE)
             drop(tables, table);
         else if (table != NULL)

@@ -34,6 +34,7 @@ static void statements_are_taken_by_what_they_name(void **state)
         { "DROP TABLE d.t", false, ERR_OK },
         { "DROP TABLE t, d.x", true, ERR_NOT_IMPLEMENTED },
         { "DROP TEMPORARY TABLE u", true, ERR_UNKNOWN_TABLE },
+        { "DROP TEMPORARY TABLE t, u", true, ERR_UNKNOWN_TABLE }, /* t stays */
         { "DROP TEMPORARY TABLE IF EXISTS u", true, ERR_OK },
         { "CREATE OR REPLACE TEMPORARY TABLE t (b String)", true, ERR_OK },
         { "DROP TABLE t", true, ERR_OK },
