@@ -237,11 +237,12 @@ static bool is_text(const struct type *type)
     return type->kind == TYPE_STRING && !type->nullable;
 }
 
-/* The table that it is a column of, if that is one on disk and all its rows have to meet the condition. */
+/* The table that it is a column of, if that is one on disk and all its rows have to meet the condition, which is not so
+ * where a JOIN chooses among them first. */
 static struct sql_source_table *source_of(const struct sql_node *column, const struct sql_select *select)
 {
     bool own = column->table >= select->tables && column->table < select->tables + select->tables_count;
-    struct sql_source_table *source = own ? column->table->source : NULL;
+    struct sql_source_table *source = own && column->table->thinning == NULL ? column->table->source : NULL;
     return source != NULL && source->kind == SQL_SOURCE_TABLE ? source : NULL;
 }
 

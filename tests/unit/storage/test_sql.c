@@ -469,6 +469,21 @@ static void entries_of_maps_are_asked_for(void **state)
     ddl(&c->fixture, "DROP TABLE maps");
 }
 
+/* Which row is joined is decided before the WHERE: what it wants of a map must not hide rows from that. */
+static void the_closest_row_is_found_among_all(void **state)
+{
+    struct context *c = *state;
+    ddl(&c->fixture, "CREATE TABLE maps (k UInt32, x UInt8, tags Map(String, String)) ORDER BY k");
+    insert_select(c, "maps", "SELECT toUInt32(number), toUInt8(1), map('host', 'h') FROM numbers(1000)");
+    insert_select(c, "maps", "SELECT toUInt32(5000 + number), toUInt8(1), map('other', 'v') FROM numbers(1000)");
+    expect_line(c, "EXPLAIN SELECT k FROM maps WHERE tags['host'] = 'h'", "Row groups: 1 read, 1 skipped\n");
+    expect(c,
+           "SELECT count() FROM (SELECT toUInt8(1) AS x, toUInt32(9000) AS k) AS l ASOF JOIN maps ON l.x = maps.x "
+           "AND l.k >= maps.k WHERE maps.tags['host'] = 'h'",
+           "0\n");
+    ddl(&c->fixture, "DROP TABLE maps");
+}
+
 /* Where the Bloom filters of the table's one part begin, behind them its page indexes, and where they end. */
 static void index_region(const struct parquet_file *file, uint64_t *blooms, uint64_t *indexes, uint64_t *end)
 {
@@ -720,6 +735,7 @@ int main(void)
         cmocka_unit_test(explain_says_what_was_skipped),
         cmocka_unit_test(pages_dictionaries_and_filters_are_asked),
         cmocka_unit_test(entries_of_maps_are_asked_for),
+        cmocka_unit_test(the_closest_row_is_found_among_all),
         cmocka_unit_test(a_flipped_bit_of_an_index_hides_no_row),
         cmocka_unit_test(functions_that_never_fall_reach_the_bounds),
         cmocka_unit_test(fixed_strings_compare_by_order_only),
