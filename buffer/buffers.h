@@ -21,7 +21,7 @@ struct ledger;
 struct buffers_limits {       /* 0: none */
     uint64_t total_bytes_max; /* inserts beyond this are refused: MEMORY_LIMIT_EXCEEDED */
     uint64_t pressure_bytes;  /* above this the largest shapes become due, and nobody takes more than his share; an
-                               * eighth of  all is for who has no more than that */
+                               * eighth of all is for who has no more than that */
     uint64_t shapes_max;      /* live buffers; over it the oldest of the user who has most is flushed early */
     uint64_t shape_bytes; /* what each batch takes beside its inserts: shape, buffer and the like; counted with them */
 };
@@ -89,9 +89,8 @@ struct buffer_info {
     const struct list *members;
 };
 void buffers_each(struct buffers *buffers, void (*each)(void *context, const struct buffer_info *info), void *context);
-/* One call per shape that is remembered: how long its buffer waited for company when it last opened. Under the lock
- * too.
- */
+/* One call per shape that is remembered: how long its buffer waited for company when it last opened. Under the lock,
+ * too. */
 void buffers_each_wait(struct buffers *buffers,
                        void (*each)(void *context, const struct shape *shape, uint64_t wait_ns), void *context);
 #endif

@@ -557,15 +557,16 @@ static bool run_temporary_ddl(struct request *request, struct str statement, boo
 static bool run_ddl(struct request *request, struct str statement, bool *mine, struct err *err)
 {
     struct gateway *gateway = request->gateway;
-    if (!run_temporary_ddl(request, statement, mine, err) || *mine)
-        return err->code == ERR_OK;
+    bool ok = run_temporary_ddl(request, statement, mine, err);
+    if (!ok || *mine)
+        return ok;
     /* No start is to bring back what was stored before and is dropped now. */
     if (may_take_rows_away(statement) && !spool_sync(gateway->spool)) {
         *mine = true;
         return err_set(err, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR,
                        "nothing was changed: the disk of the spool failed, and a restart could bring rows back");
     }
-    bool ok = store_ddl(gateway->store, statement, request->plan->database, mine, err);
+    ok = store_ddl(gateway->store, statement, request->plan->database, mine, err);
     if (*mine) /* whatever came of it: plans are cheap to make again */
         atomic_fetch_add_explicit(&gateway->generation, 1, memory_order_acq_rel);
     return ok;
