@@ -516,6 +516,14 @@ static bool resolve_bridge(struct sql_resolver *r, struct sql_node *node, struct
     return resolve_args(r, node, err) && sql_bridge_bind(r, node, err);
 }
 
+/* Other than a WHERE it takes no number but UInt8. */
+static bool check_filter(struct sql_resolver *r, const struct sql_node *filter, struct err *err)
+{
+    enum type_kind kind = sql_type_plain(filter->type, r->arena)->kind;
+    return kind == TYPE_UINT8 || kind == TYPE_BOOL || kind == TYPE_NOTHING ||
+           sql_bind_error(filter, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "the condition of an aggregate has to be UInt8", err);
+}
+
 /* Arguments of an aggregate hold no aggregate, unless it is one over a window. */
 static bool resolve_aggregate_args(struct sql_resolver *r, struct sql_node *node, struct err *err)
 {
@@ -527,7 +535,7 @@ static bool resolve_aggregate_args(struct sql_resolver *r, struct sql_node *node
     for (size_t i = 0; ok && i < node->params_count; i++)
         ok = sql_resolve_node(r, node->params[i], err);
     if (ok && node->filter != NULL)
-        ok = sql_resolve_node(r, node->filter, err) && sql_condition(r, &node->filter, err);
+        ok = sql_resolve_node(r, node->filter, err) && check_filter(r, node->filter, err);
     r->no_aggregates = before.no_aggregates;
     r->no_windows = before.no_windows;
     r->where = before.where;
