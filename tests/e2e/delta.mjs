@@ -257,7 +257,7 @@ await test(d, {
     await d.restart()
     await until(async () => (await d.metric('sluice_delta_stopped')) === 1, 'the alarm')
     equal(await d.rows('SELECT count() FROM slow'), [[3]], 'the table goes on')
-    check(d.log.includes('somebody else wrote'), 'the log says why')
+    await d.logged('somebody else wrote')
   },
 })
 await engine?.stop()

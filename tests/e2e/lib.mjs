@@ -83,6 +83,7 @@ export class Daemon {
     { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...this.env } })
     this.child.stderr.on('data', (data) => { this.log = (this.log + data).slice(-LOG_KEPT) })
     this.exit = new Promise((resolve) => this.child.on('exit', (code, signal) => resolve(this.exited = { code, signal })))
+    this.closed = new Promise((resolve) => this.child.on('close', resolve)) // its last words are read
     await until(() => {
       if (this.exited) throw new Error(`the daemon ended: ${JSON.stringify(this.exited)}\n${this.log}`)
       return fs.existsSync(ports)
@@ -102,6 +103,7 @@ export class Daemon {
   async stop() {
     this.child.kill('SIGTERM')
     const { code, signal } = await this.exit
+    await this.closed
     if (signal) throw new Error(`the daemon died of ${signal}\n${this.log.slice(-20000)}`)
     return code
   }
@@ -116,9 +118,16 @@ export class Daemon {
     await this.launch()
   }
 
+  // Waits until the log has the text, or as many matches of the pattern: an answer may be here before the line that goes with it.
+  logged(what, times = 1) {
+    const seen = () => (typeof what === 'string' ? this.log.split(what).length - 1 : [...this.log.matchAll(what)].length)
+    return until(() => seen() >= times, `"${what}" in the log`)
+  }
+
   // The end of a test: a clean stop, and the scratch directory goes.
   async close() {
     if (!this.exited) equal(await this.stop(), 0, 'exit status')
+    await this.closed
     this.agent.destroy()
     if (this.under.length === 0) checkLog(this.log) // else others write there too
     if (this.own) fs.rmSync(this.dir, { recursive: true, force: true })

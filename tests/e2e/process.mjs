@@ -121,8 +121,8 @@ await test(d, {
     const nobody = await u.request({ path: '/', body: 'SELECT 1' })
     equal([nobody.status, nobody.headers['www-authenticate']], [401, 'Basic realm="ClickHouse server HTTP API"'], 'nobody')
     equal((await u.request({ method: 'GET', path: '/ping' })).status, 200, 'ping needs no user')
-    check(!u.log.includes('agent-token') && !u.log.includes('root-token'), 'no secret in the log')
     await u.close()
+    check(!u.log.includes('agent-token') && !u.log.includes('root-token'), 'no secret in the log')
   },
   'a daemon that systemd started says so': async () => {
     const dir = path.join(scratch, 'notify')
@@ -152,6 +152,7 @@ os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='2', **({'LISTEN_FDNAM
 os.execv(sys.argv[2], sys.argv[2:])`
     for (const [names, first] of [['admin:http', 'adminPort'], ['http:admin', 'port'], ['', 'port'], ['sluice.socket:sluice.socket', 'port']]) {
       const s = await Daemon.start({ under: ['python3', '-c', script, names] })
+      await s.logged('\n')
       equal(s[first], Number(s.log.split(' ')[0]), `the first socket of "${names}"`)
       equal([(await s.request({ method: 'GET', path: '/ping' })).status, (await s.admin('/readyz')).status], [200, 200], 'both are served')
       await s.close()

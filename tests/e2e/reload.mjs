@@ -16,7 +16,6 @@ const as = (name, password, body = 'SELECT 1') =>
   d.request({ path: '/', body, headers: { 'X-ClickHouse-User': name, 'X-ClickHouse-Key': password } })
 const reload = (name, password) => d.request({ port: d.adminPort, path: '/-/reload', method: 'POST', headers: { 'X-ClickHouse-User': name, 'X-ClickHouse-Key': password } })
 const reloaded = () => d.metric('sluice_config_last_reload_successful')
-const log = (text) => d.log.includes(text)
 
 await test(d, {
   'what the file says at the start': async () => {
@@ -28,10 +27,10 @@ await test(d, {
   'SIGHUP takes the new limits and users, and keeps what needs a restart': async () => {
     fs.writeFileSync(file, `http.body_max: 1KiB\nhttp.pool: 64KiB\n${user('bob', 'new')}`)
     d.child.kill('SIGHUP')
-    await until(() => log('configuration reloaded'), 'the reload', 10)
+    await d.logged('configuration reloaded')
     equal((await as('ann', 'old')).status, 403, 'the old user')
     equal((await as('bob', 'new', 'SELECT 1 /*' + 'x'.repeat(200) + '*/')).status, 200, 'the new user, a long body')
-    check(log('http.pool'), 'the log names what waits for a restart')
+    await d.logged('http.pool')
     equal((await as('bob', 'new', "SELECT value FROM system.settings WHERE name = 'http.pool'")).text, '32KiB\n', 'value in force')
   },
   'a bad file changes nothing, and is told': async () => {
@@ -39,8 +38,8 @@ await test(d, {
     const refused = await reload('bob', 'new')
     equal(refused.status, 400, refused.text)
     check(refused.text.includes(`${file}:2`), refused.text)
-    check(log('old one stays') && !log('\\\\x0a'), 'a line of the log for each problem')
-    check(log('not reloaded'), 'log')
+    await d.logged('not reloaded, the old one stays', 2)
+    check(!d.log.includes('\\\\x0a'), 'a line of the log for each problem')
     equal(await reloaded(), 0, 'metric')
     equal((await as('bob', 'new', 'SELECT 1 /*' + 'x'.repeat(200) + '*/')).status, 200, 'all as before')
   },

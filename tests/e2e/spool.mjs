@@ -139,7 +139,7 @@ const emptied = (d) => until(async () => {
       equal(recovered, sent, 'all are accounted for')
       check(lost > 0 && lost <= 20, `lost ${lost}`)
       check((await d.metric('sluice_damaged_files')) > 0 && fs.readdirSync(path.join(d.data, 'damaged')).length > 0, 'set aside')
-      check(/spool damaged: file=\S+ offset=\d+ bytes=\d+ inserts=\d+/.test(d.log), 'named')
+      await d.logged(/spool damaged: file=\S+ offset=\d+ bytes=\d+ inserts=\d+/g)
       await emptied(d)
       const found = await ids(d)
       equal([found.length, new Set(found).size], [pending, pending], 'each of the others is there once')

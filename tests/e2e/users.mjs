@@ -151,6 +151,7 @@ await test(d, {
       equal((await checked(bad)).code, 78, bad.join(' '))
   },
   'the daemon reads no files but those it needs': async () => {
+    await d.logged('sandbox: landlock=')
     const [, level] = /sandbox: landlock=(\d+)/.exec(d.log)
     put('users.d/spy.yaml', 'users: {spy: {password_file: /etc/passwd}}\n')
     const refused = await command('root', '/-/reload')
@@ -162,14 +163,14 @@ await test(d, {
     equal((await command('root', '/-/reload')).status, 200, 'a secret that was put in the place of another')
     equal((await as('eve', 'SELECT 1', '/', `${canary}-new`)).status, 200, 'is the one that counts')
     const open = await Daemon.start({ args: ['--set', 'sandbox=false'] })
-    check(!open.log.includes('sandbox'), 'it can be turned off')
     await open.close()
+    check(!open.log.includes('sandbox'), 'it can be turned off')
   },
   'no secret in the log': async () => {
     await as('root', 'SELECT 1', '/', `${canary}-wrong`)
     await d.request({ path: `/?user=root&password=${canary}-wrong`, body: 'SELECT 1' })
     await as('root', 'SELECT')
-    check(d.log.includes('admin statement: user=root') && d.log.includes('CREATE TABLE one.t'), 'who changed what is there')
+    await d.logged(/admin statement: user=root.*CREATE TABLE one\.t/g)
     check(!d.log.includes(canary) && !d.log.includes('$y$') && !d.log.includes('sha256:'), 'passwords are not')
   },
   'nor in what is told on request': async () => {
