@@ -1,6 +1,8 @@
 /* string_ops.c: functions of strings. Strings are bytes, as in ClickHouse; positions count from 1. */
 #include "format/string_ops.h"
 
+#include <string.h>
+
 #include "base/text.h"
 #include "format/sql_types.h"
 
@@ -106,8 +108,15 @@ bool string_repeat(struct str s, int64_t count, struct strbuf *out, struct err *
     count = count < 0 ? 0 : count;
     if (__builtin_mul_overflow(s.len, (size_t)count, &bytes) || !string_fits(bytes, err))
         return err_set(err, ERR_TOO_LARGE_STRING_SIZE, "repeat: the result is too large");
-    for (int64_t i = 0; s.len > 0 && i < count; i++)
-        strbuf_add(out, s);
+    char *room = bytes == 0 ? NULL : strbuf_room(out, bytes);
+    if (room == NULL)
+        return true;
+    memcpy(room, s.data, s.len);
+    for (size_t done = s.len, more; done < bytes; done += more) { /* as much again as is there */
+        more = MIN(done, bytes - done);
+        memcpy(room + done, room, more);
+    }
+    strbuf_grew(out, bytes);
     return true;
 }
 
