@@ -80,12 +80,19 @@ bool expr_call_is_volatile(const struct expr_call *call)
     return call->is_volatile;
 }
 
-bool expr_call_eval(const struct expr_call *call, const struct format_settings *settings, int64_t wall_ns,
-                    struct rng *rng, const struct block *columns, struct column *out, struct err *err)
+bool expr_call_eval(const struct expr_call *call, const struct expr_world *world, const struct block *columns,
+                    struct column *out, struct err *err)
 {
     struct text_reader reader;
-    struct eval eval = { .reader = &reader, .wall_ns = wall_ns, .rng = rng, .block = columns, .err = err };
-    bool ok = text_reader_init(&reader, STR_EMPTY, settings, wall_ns, err) && eval_into(&eval, call->root, out);
+    struct eval eval = { .reader = &reader,
+                         .wall_ns = world->wall_ns,
+                         .rng = world->rng,
+                         .block = columns,
+                         .goes_on = world->goes_on,
+                         .watcher = world->watcher,
+                         .err = err };
+    bool ok =
+        text_reader_init(&reader, STR_EMPTY, world->settings, world->wall_ns, err) && eval_into(&eval, call->root, out);
     eval_fini(&eval);
     text_reader_fini(&reader);
     return ok;

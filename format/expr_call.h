@@ -37,7 +37,16 @@ must_use bool expr_call_bind(struct str function, const struct expr_argument *ar
 const struct type *expr_call_type(const struct expr_call *call);
 /* True where two evaluations may differ. */
 bool expr_call_is_volatile(const struct expr_call *call);
-/* Appends the value over the one row of the columns to `out`, which is of the call's type. */
-must_use bool expr_call_eval(const struct expr_call *call, const struct format_settings *settings, int64_t wall_ns,
-                             struct rng *rng, const struct block *columns, struct column *out, struct err *err);
+struct expr_world {
+    const struct format_settings *settings;
+    int64_t wall_ns;
+    struct rng *rng;
+    /* Asked again and again, as one row may take long: may it go on, and hold so many bytes? */
+    bool (*goes_on)(void *watcher, size_t held_bytes, struct err *err);
+    void *watcher;
+};
+/* Appends the value over the one row of the columns to `out`, which is of the call's type. What it held meanwhile is
+ * free again. */
+must_use bool expr_call_eval(const struct expr_call *call, const struct expr_world *world, const struct block *columns,
+                             struct column *out, struct err *err);
 #endif

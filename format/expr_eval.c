@@ -11,6 +11,7 @@
 
 /* An expression may do so much for one row: calls of functions, bytes of what they give. */
 enum { STEPS_MAX = 10000000, HELD_BYTES_MAX = 256 << 20, LIST_BYTES_MAX = 64 << 20 };
+enum { STEPS_UNASKED = 64, HELD_UNTOLD = 64 << 10 }; /* before the watcher is asked again */
 enum { TEMP_BYTES_MIN = 1024 /* the first piece of memory of a column */ };
 enum { TEXT_KEPT_MAX = 64 << 10 };
 
@@ -72,7 +73,10 @@ static bool spend(struct eval *e)
     size_t held = e->temps_bytes + (e->scratch == NULL ? 0 : arena_bytes(e->scratch));
     if (++e->steps > STEPS_MAX || held > HELD_BYTES_MAX)
         return err_set(e->err, ERR_TOO_LARGE_ARRAY_SIZE, "an expression takes too much for one row");
-    return true;
+    if (e->goes_on == NULL || (e->steps % STEPS_UNASKED != 0 && held < e->held_told + HELD_UNTOLD))
+        return true;
+    e->held_told = held;
+    return e->goes_on(e->watcher, held, e->err);
 }
 
 bool eval_room(struct eval *e, const struct column *list)

@@ -93,8 +93,11 @@ struct eval {
     struct value *slots;   /* of lambdas' arguments, in the scratch */
     struct arena *scratch; /* made when needed: eval_scratch() */
     struct temp_column *temps;
-    size_t temps_bytes; /* of all temps but the newest */
-    struct strbuf text; /* eval_text() */
+    size_t temps_bytes;                                                 /* of all temps but the newest */
+    struct strbuf text;                                                 /* eval_text() */
+    bool (*goes_on)(void *watcher, size_t held_bytes, struct err *err); /* NULL: to the limits for one row */
+    void *watcher;
+    size_t held_told; /* to that */
     struct err *err;
 };
 

@@ -294,8 +294,6 @@ static bool select_(struct sql_run *run, struct sql_query *query, struct sql_emi
         return false;
     for (size_t i = 0; i < query->columns_count; i++)
         query->columns[i].type = sql_type_written(run, query->columns[i].type);
-    uint64_t time_ns = run->session->limits.time_ns;
-    run->deadline_ns = time_ns == 0 ? 0 : clock_mono_ns(clock_real()) + time_ns;
     return run_emitted(run, query, emitted, err);
 }
 
@@ -480,6 +478,8 @@ bool sql_run(const struct sql_session *session, struct str query, struct sql_res
     struct sql_statement statement;
     if (own.database.len == 0)
         own.database = STR("default");
+    if (own.limits.time_ns != 0)
+        run.deadline_ns = clock_mono_ns(clock_real()) + own.limits.time_ns;
     sql_memory_setup();
     sql_memory_begin(&own);
     *result = (struct sql_result){ .arena = arena_new(ARENA_FIRST_BYTES) };

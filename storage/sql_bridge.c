@@ -19,17 +19,44 @@ struct binding {
     size_t cap;
 };
 
+/* What an evaluation holds is the statement's memory, and its time the statement's. */
+struct watch {
+    struct sql_run *run;
+    size_t held;
+};
+
+static bool goes_on(void *watcher, size_t held, struct err *err)
+{
+    struct watch *watch = watcher;
+    if (held < watch->held)
+        sql_memory_give(watch->held - held);
+    else if (!sql_memory_take(held - watch->held))
+        return sql_memory_error(err);
+    watch->held = held;
+    return sql_run_goes_on(watch->run, err);
+}
+
+static bool eval(struct sql_run *run, const struct expr_call *expr, struct rng *rng, const struct block *block,
+                 struct column *out, struct err *err)
+{
+    struct watch watch = { .run = run };
+    struct expr_world world = {
+        .settings = run->settings, .wall_ns = run->session->wall_ns, .rng = rng, .goes_on = goes_on, .watcher = &watch
+    };
+    bool ok = expr_call_eval(expr, &world, block, out, err);
+    sql_memory_give(watch.held);
+    return ok;
+}
+
 static bool run_bridge(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
-    struct sql_run *run = call->run;
     for (size_t i = 0; i < call->types_count; i++)
         if (sql_call_column(call, i, &args[i], err) == NULL)
             return false;
     struct block block = {
         .columns = call->in, .names = call->bridge->names, .columns_count = call->types_count, .rows = 1
     };
-    return expr_call_eval(call->bridge->expr, run->settings, run->session->wall_ns, rng_real(), &block,
-                          sql_call_target(call), err) &&
+    return eval(call->run, call->bridge->expr, rng_real(), &block, sql_call_target(call), err) &&
            sql_call_result(call, out);
 }
 
@@ -126,7 +153,7 @@ static bool fold(struct sql_resolver *r, struct sql_node *node, const struct exp
     struct column column;
     struct strbuf bytes = { 0 };
     column_init(&column, expr_call_type(expr));
-    bool ok = expr_call_eval(expr, r->run->settings, r->run->session->wall_ns, NULL, NULL, &column, err);
+    bool ok = eval(r->run, expr, NULL, NULL, &column, err);
     if (ok) {
         struct sql_value value = sql_value_of_cell(&column, 0, &bytes);
         sql_node_set_value(r, node, expr_call_type(expr), &value);

@@ -12,6 +12,9 @@ const greedy = [
   'SELECT number, toString(number) FROM numbers(20000000) ORDER BY number DESC LIMIT 3000000, 1',
   "SELECT uniqExact(concat('some text before it ', toString(number))) FROM numbers(20000000)",
 ]
+// Much to do, and much to keep, within one row; number: of the row, 0 in a literal.
+const slow = (number) => `SELECT length(arrayMap(x -> length(arrayMap(y -> toString(y + ${number}), range(1000))), range(9000)))`
+const large = (number) => `SELECT length(arrayMap(x -> length(repeat('x', 50000 + ${number})), range(4000)))`
 const queries = async (d) => Number(/^sluice_memory_bytes\{area="queries"\} (\d+)/m.exec((await d.admin('/metrics')).text)[1])
 const isRefused = (answer) => {
   equal([answer.status, answer.headers['x-clickhouse-exception-code']], [503, '241'], answer.text.slice(0, 200))
@@ -51,6 +54,17 @@ await test(d, {
     await until(async () => (await queries(d)) >= 16000000 && (await d.rows('SELECT count() FROM system.processes'))[0][0] === 1, 'the answer')
     socket.destroy()
     await until(async () => (await queries(d)) === 0, 'the memory to be given back')
+  },
+  'one row, and a literal, are bounded too': async () => {
+    for (const [number, from] of [['0', ''], ['number', ' FROM numbers(1)']]) {
+      isRefused(await d.request({ body: large(number) + from }))
+      await until(async () => (await queries(d)) === 0, 'the memory to be given back')
+      const late = await d.request({ path: '/?max_execution_time=0.01', body: slow(number) + from })
+      equal(late.headers['x-clickhouse-exception-code'], '159', late.text.slice(0, 200))
+    }
+    const killed = d.request({ path: '/?query_id=slow', body: slow('number') + ' FROM numbers(1000)' })
+    await until(async () => (await d.sql("KILL QUERY WHERE query_id = 'slow' SYNC")).includes('slow'), 'the statement to run')
+    equal((await killed).headers['x-clickhouse-exception-code'], '394', (await killed).text.slice(0, 200))
   },
   'max_memory_usage bounds one statement': async () => {
     const answer = await d.request({ path: '/?max_memory_usage=2000000', body: greedy[0] })
