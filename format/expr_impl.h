@@ -50,6 +50,7 @@ struct node {
     const struct type *result;   /* of a CALL: without Nullable and LowCardinality, what is computed */
     const struct type **convert; /* what an argument is converted to before the call; NULL, or NULL for it: nothing */
     int op;                      /* the function's, or what its literal arguments make of it */
+    const struct regex *regex;   /* of a CALL whose pattern is a literal */
     size_t slot;                 /* ARGUMENT: where its value is, from 1; COLUMN: its place, in most blocks */
 };
 

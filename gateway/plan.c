@@ -1,7 +1,6 @@
 /* plan.c: see plan.h. */
 #include "gateway/plan.h"
 
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,6 +9,7 @@
 #include "base/strbuf.h"
 #include "config/config.h"
 #include "format/insert_head.h"
+#include "format/regex.h"
 #include "format/rows.h"
 #include "gateway/gateway.h"
 #include "gateway/identify.h"
@@ -147,20 +147,13 @@ static bool denied(const struct plan *plan, struct str database, struct str tabl
                    STR_ARG(plan->user->name), STR_ARG(database), STR_ARG(table));
 }
 
-/* POSIX's extended ones, for the engine's RE2. Counted repetitions and back references can take memory and time without
- * bound there, so a client may not send them. */
-static bool pattern_compile(struct str pattern, struct arena *arena, regex_t *out, struct err *err)
+static bool name_matches(const struct regex *pattern, struct str name, bool *matches, struct err *err)
 {
-    enum { PATTERN_BYTES_MAX = 256 };
-    bool bounded = pattern.len <= PATTERN_BYTES_MAX && str_find_char(pattern, '\0') == STR_NONE &&
-                   str_find_char(pattern, '{') == STR_NONE;
-    for (size_t i = 0; bounded && i + 1 < pattern.len; i++)
-        bounded = pattern.data[i] != '\\' || pattern.data[i + 1] < '0' || pattern.data[i + 1] > '9';
-    if (!bounded)
-        return err_set(err, ERR_NOT_IMPLEMENTED,
-                       "A pattern of COLUMNS() that is long, or counts repetitions, or refers back is not supported");
-    return regcomp(out, arena_printf(arena, STR_FMT, STR_ARG(pattern)), REG_EXTENDED | REG_NOSUB) == 0 ||
-           err_set(err, ERR_CANNOT_COMPILE_REGEXP, "COLUMNS() has a pattern that is no regular expression");
+    struct regex_search search;
+    regex_search_init(&search, pattern, name);
+    bool ok = regex_search_from(&search, 0, matches, err);
+    regex_search_fini(&search);
+    return ok;
 }
 
 static bool leaves_out(const struct insert_head *head, const struct schema_column *column)
@@ -174,20 +167,18 @@ static bool leaves_out(const struct insert_head *head, const struct schema_colum
 /* (* EXCEPT(a, b)) and (COLUMNS('pattern')): all that are stored as they come, but not these, or only those. */
 static bool expand_columns(struct plan *plan, const struct schema *schema, struct insert_head *head, struct err *err)
 {
-    regex_t pattern;
-    if (head->columns_matched && !pattern_compile(head->columns_pattern, plan->arena, &pattern, err))
+    const struct regex *pattern = NULL;
+    if (head->columns_matched && !regex_new(head->columns_pattern, false, plan->arena, &pattern, err))
         return false;
     struct str *columns = ARENA_ARRAY(plan->arena, struct str, schema->columns_count);
     size_t count = 0;
     for (size_t i = 0; i < schema->columns_count; i++) {
-        if (leaves_out(head, &schema->columns[i]))
-            continue;
-        char *name = arena_printf(plan->arena, STR_FMT, STR_ARG(schema->columns[i].name));
-        if (!head->columns_matched || regexec(&pattern, name, 0, NULL, 0) == 0)
-            columns[count++] = str_of(name);
+        bool wanted = !leaves_out(head, &schema->columns[i]);
+        if (wanted && pattern != NULL && !name_matches(pattern, schema->columns[i].name, &wanted, err))
+            return false;
+        if (wanted)
+            columns[count++] = arena_dup(plan->arena, schema->columns[i].name);
     }
-    if (head->columns_matched)
-        regfree(&pattern);
     head->columns = columns;
     head->columns_count = count;
     return count > 0 || err_set(err, ERR_EMPTY_LIST_OF_COLUMNS_PASSED, "Empty list of columns in the INSERT query");
