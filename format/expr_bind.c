@@ -146,12 +146,13 @@ static bool letter_fits(char letter, const struct node *arg, const struct type *
 static bool check_arguments(struct binder *b, struct node *node)
 {
     struct sql_spec spec = sql_spec_read(node->function->spec);
-    if (!sql_spec_counts(&spec, node->args_count))
+    size_t first = node->args_count > 0 && node->args[0]->kind == NODE_LAMBDA ? 1 : 0;
+    if (!sql_spec_counts(&spec, node->args_count - first))
         return err_set(b->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
                        "Number of arguments for function %s doesn't match: passed %zu", node->function->name,
                        node->args_count);
-    for (size_t i = node->function->flags & LAMBDA ? 1 : 0; i < node->args_count; i++) {
-        char letter = sql_spec_letter(&spec, i);
+    for (size_t i = first; i < node->args_count; i++) {
+        char letter = sql_spec_letter(&spec, i - first);
         const struct type *type = bind_plain(b, node, i);
         if (!letter_fits(letter, node->args[i], type))
             return bind_illegal(b, node, i);

@@ -1,4 +1,4 @@
-/* expr_fn_list.c: arrays, maps and tuples, which are cells of a column, and lambdas over them. */
+/* expr_fn_list.c: arrays, maps and tuples, which are cells of a column: made, taken apart, looked into. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,23 +6,18 @@
 #include "format/expr_impl.h"
 #include "format/sql_types.h"
 
-struct span {
-    size_t from, count;
-};
-
-static struct span span_of(const struct value *list)
+struct list_span list_span(const struct value *list)
 {
     size_t from = (size_t)column_start(list->column, list->row);
-    return (struct span){ from, (size_t)list->column->offsets[list->row] - from };
+    return (struct list_span){ from, (size_t)list->column->offsets[list->row] - from };
 }
 
-static const struct column *items_of(const struct value *list, size_t child)
+const struct column *list_items(const struct value *list, size_t child)
 {
     return &list->column->children[child];
 }
 
-/* The column's one row, as the call's value. */
-static bool finish(struct eval *e, struct column *list, struct value *out)
+bool list_finish(struct eval *e, struct column *list, struct value *out)
 {
     column_push_row_end(list);
     *out = value_load(list, 0);
@@ -76,7 +71,7 @@ bool call_list(struct eval *e, const struct node *node, const struct value *args
     for (size_t i = 0; i < node->args_count; i++)
         if (!eval_cast_into(e, &args[i], &list->children[i % list->children_count]))
             return false;
-    return finish(e, list, out);
+    return list_finish(e, list, out);
 }
 
 /* ---- elements ---- */
@@ -96,7 +91,7 @@ bool bind_array_element(struct binder *b, struct node *node)
     return true;
 }
 
-static bool zero_of(struct eval *e, const struct type *type, struct value *out)
+bool list_zero(struct eval *e, const struct type *type, struct value *out)
 {
     struct column *c = eval_temp(e, type);
     column_push_default(c);
@@ -104,8 +99,7 @@ static bool zero_of(struct eval *e, const struct type *type, struct value *out)
     return true;
 }
 
-/* Where a key is among items; span.count: nowhere. */
-static bool find(struct eval *e, const struct column *items, struct span span, const struct value *key, size_t *at)
+bool list_find(struct eval *e, const struct column *items, struct list_span span, const struct value *key, size_t *at)
 {
     for (*at = 0; *at < span.count; ++*at) {
         struct value item = value_load(items, span.from + *at);
@@ -123,10 +117,10 @@ static bool find(struct eval *e, const struct column *items, struct span span, c
 
 bool call_array_element(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct span span = span_of(&args[0]);
+    struct list_span span = list_span(&args[0]);
     size_t at;
     bool map = args[0].column->type->kind == TYPE_MAP;
-    if (map && !find(e, items_of(&args[0], 0), span, &args[1], &at))
+    if (map && !list_find(e, list_items(&args[0], 0), span, &args[1], &at))
         return false;
     if (!map) {
         struct sql_wide index = value_as_wide(&args[1]);
@@ -134,8 +128,8 @@ bool call_array_element(struct eval *e, const struct node *node, const struct va
         at = back ? span.count + (size_t)args[1].i : (size_t)index.w[0] - 1; /* beyond both ends it is too large */
     }
     if (at >= span.count)
-        return zero_of(e, node->type, out);
-    *out = value_load(items_of(&args[0], map ? 1 : 0), span.from + at);
+        return list_zero(e, node->type, out);
+    *out = value_load(list_items(&args[0], map ? 1 : 0), span.from + at);
     return true;
 }
 
@@ -172,7 +166,7 @@ bool bind_tuple_element(struct binder *b, struct node *node)
 bool call_tuple_element(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
     (void)e;
-    *out = value_load(items_of(&args[0], (size_t)node->op), args[0].row);
+    *out = value_load(list_items(&args[0], (size_t)node->op), args[0].row);
     return true;
 }
 
@@ -190,9 +184,9 @@ bool bind_has(struct binder *b, struct node *node)
 
 bool call_has(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
-    struct span span = span_of(&args[0]);
+    struct list_span span = list_span(&args[0]);
     size_t at;
-    if (!find(e, items_of(&args[0], 0), span, &args[1], &at))
+    if (!list_find(e, list_items(&args[0], 0), span, &args[1], &at))
         return false;
     bool found = at < span.count;
     *out = value_uint(node->result, node->op == 1 && found ? at + 1 : found);
@@ -209,9 +203,9 @@ bool bind_map_part(struct binder *b, struct node *node)
 bool call_map_part(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
     struct column *list = eval_temp(e, node->result);
-    struct span span = span_of(&args[0]);
-    column_append(&list->children[0], items_of(&args[0], (size_t)node->op), span.from, span.count);
-    return finish(e, list, out);
+    struct list_span span = list_span(&args[0]);
+    column_append(&list->children[0], list_items(&args[0], (size_t)node->op), span.from, span.count);
+    return list_finish(e, list, out);
 }
 
 /* ---- whole arrays ---- */
@@ -225,69 +219,19 @@ bool call_array_concat(struct eval *e, const struct node *node, const struct val
 {
     struct column *list = eval_temp(e, node->result);
     for (size_t i = 0; i < node->args_count; i++) {
-        struct span span = span_of(&args[i]);
-        column_append(&list->children[0], items_of(&args[i], 0), span.from, span.count);
+        struct list_span span = list_span(&args[i]);
+        column_append(&list->children[0], list_items(&args[i], 0), span.from, span.count);
         if (!eval_room(e, list))
             return false;
     }
-    return finish(e, list, out);
-}
-
-struct ordered {
-    const struct column *items;
-    size_t row;
-};
-
-static int compare_items(const void *a, const void *b)
-{
-    const struct ordered *x = (const struct ordered *)a, *y = (const struct ordered *)b;
-    int order = column_compare(x->items, x->row, y->items, y->row);
-    return order != 0 ? order : (x->row > y->row) - (x->row < y->row);
-}
-
-/* Sorted equal items stand beside each other: all but the first of each are dropped. */
-static size_t drop_equal(struct ordered *order, size_t count)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++)
-        if (kept == 0 || column_compare(order[kept - 1].items, order[kept - 1].row, order[i].items, order[i].row) != 0)
-            order[kept++] = order[i];
-    return kept;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-    size_t x = ((const struct ordered *)a)->row, y = ((const struct ordered *)b)->row;
-    return (x > y) - (x < y);
-}
-
-/* r reversed, s sorted, S sorted backwards, d without repeated ones */
-bool call_array_order(struct eval *e, const struct node *node, const struct value *args, struct value *out)
-{
-    struct column *list = eval_temp(e, node->result);
-    struct span span = span_of(&args[0]);
-    size_t count = span.count;
-    struct ordered *order = mem_alloc(count * sizeof *order);
-    for (size_t i = 0; i < count; i++)
-        order[i] = (struct ordered){ items_of(&args[0], 0), span.from + i };
-    if (node->op != 'r')
-        qsort(order, count, sizeof *order, compare_items);
-    if (node->op == 'd') {
-        count = drop_equal(order, count);
-        qsort(order, count, sizeof *order, compare_rows);
-    }
-    bool backwards = node->op == 'r' || node->op == 'S';
-    for (size_t i = 0; i < count; i++)
-        column_append(&list->children[0], items_of(&args[0], 0), order[backwards ? count - 1 - i : i].row, 1);
-    free(order);
-    return finish(e, list, out);
+    return list_finish(e, list, out);
 }
 
 /* arraySlice(a, from, count): from 1, or from -1 at the end. */
 bool call_array_slice(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
     struct column *list = eval_temp(e, node->result);
-    struct span span = span_of(&args[0]);
+    struct list_span span = list_span(&args[0]);
     int64_t size = (int64_t)span.count, from = (int64_t)value_as_wide(&args[1]).w[0], end = size;
     int64_t count = node->args_count > 2 ? (int64_t)value_as_wide(&args[2]).w[0] : size;
     from = from > 0 ? from - 1 : from < -size ? -size - 1 : size + from;
@@ -299,8 +243,8 @@ bool call_array_slice(struct eval *e, const struct node *node, const struct valu
         end = from + count;
     from = MAX(from, 0);
     if (from < end)
-        column_append(&list->children[0], items_of(&args[0], 0), span.from + (size_t)from, (size_t)(end - from));
-    return finish(e, list, out);
+        column_append(&list->children[0], list_items(&args[0], 0), span.from + (size_t)from, (size_t)(end - from));
+    return list_finish(e, list, out);
 }
 
 bool bind_range(struct binder *b, struct node *node)
@@ -329,142 +273,5 @@ bool call_range(struct eval *e, const struct node *node, const struct value *arg
         if (list->children[0].rows > RANGE_MAX || __builtin_add_overflow(i, step, &i))
             return err_set(e->err, ERR_ARGUMENT_OUT_OF_BOUND, "range: more than %d elements", RANGE_MAX);
     }
-    return finish(e, list, out);
-}
-
-/* ---- lambdas ---- */
-
-/* Types of the lambda's arguments: those of the elements of the arrays behind it. */
-static bool bind_lambda(struct binder *b, struct node *node, const struct type **result)
-{
-    struct node *lambda = node->args[0];
-    size_t count = lambda->kind == NODE_LAMBDA ? lambda->args_count - 1 : 0;
-    if (lambda->kind != NODE_LAMBDA || count != node->args_count - 1)
-        return err_set(b->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-                       "function %s needs a lambda, and an array for each of its arguments", node->function->name);
-    if (b->lambdas == LAMBDAS_MAX || b->slots + count > SLOTS_MAX)
-        return err_set(b->err, ERR_TOO_DEEP_RECURSION, "lambdas in lambdas, deeper than %d", LAMBDAS_MAX);
-    for (size_t i = 0; i < count; i++) {
-        const struct type *type = bind_plain(b, node, i + 1);
-        if (type->kind != TYPE_ARRAY)
-            return bind_illegal(b, node, i + 1);
-        lambda->args[i]->type = type->children[0];
-        lambda->args[i]->slot = b->slots + i + 1;
-    }
-    b->arguments[b->lambdas] = lambda->args;
-    b->arguments_count[b->lambdas++] = count;
-    b->slots += count;
-    bool ok = expr_bind(b, lambda->args[count]);
-    b->lambdas--;
-    b->slots -= count;
-    *result = ok ? lambda->args[count]->type : NULL;
-    return ok;
-}
-
-/* The lambda's value for the elements at i. */
-static bool call_lambda(struct eval *e, const struct node *node, const struct value *args, size_t i, struct value *out)
-{
-    const struct node *lambda = node->args[0];
-    if (e->slots == NULL)
-        e->slots = ARENA_ARRAY(eval_scratch(e), struct value, SLOTS_MAX);
-    for (size_t k = 1; k < node->args_count; k++)
-        e->slots[lambda->args[k - 1]->slot - 1] = value_load(items_of(&args[k], 0), span_of(&args[k]).from + i);
-    return eval_node(e, lambda->args[lambda->args_count - 1], out);
-}
-
-static bool check_lengths(struct eval *e, const struct node *node, const struct value *args)
-{
-    for (size_t k = 2; k < node->args_count; k++)
-        if (span_of(&args[k]).count != span_of(&args[1]).count)
-            return err_set(e->err, ERR_SIZES_OF_ARRAYS_DONT_MATCH, "arrays of %s have different sizes",
-                           node->function->name);
-    return true;
-}
-
-bool bind_array_map(struct binder *b, struct node *node)
-{
-    const struct type *result;
-    if (!bind_lambda(b, node, &result))
-        return false;
-    node->type = array_of(b, result);
-    return true;
-}
-
-bool call_array_map(struct eval *e, const struct node *node, const struct value *args, struct value *out)
-{
-    struct column *list = eval_temp(e, node->result);
-    if (!check_lengths(e, node, args))
-        return false;
-    for (size_t i = 0; i < span_of(&args[1]).count; i++) {
-        struct value v;
-        if (!call_lambda(e, node, args, i, &v) || !eval_cast_into(e, &v, &list->children[0]))
-            return false;
-        if (!eval_room(e, list))
-            return false;
-    }
-    return finish(e, list, out);
-}
-
-static bool bind_condition(struct binder *b, struct node *node)
-{
-    const struct type *result;
-    if (!bind_lambda(b, node, &result))
-        return false;
-    if (sql_type_plain(result, b->arena)->kind != TYPE_UINT8 && result->kind != TYPE_NOTHING)
-        return err_set(b->err, ERR_ILLEGAL_TYPE_OF_ARGUMENT, "the lambda of %s has to be a condition",
-                       node->function->name);
-    return true;
-}
-
-static bool is_true_at(struct eval *e, const struct node *node, const struct value *args, size_t i, bool *holds)
-{
-    struct value v;
-    if (!call_lambda(e, node, args, i, &v))
-        return false;
-    *holds = v.class != VALUE_NULL && value_is_true(&v);
-    return true;
-}
-
-bool bind_array_filter(struct binder *b, struct node *node)
-{
-    node->type = bind_plain(b, node, 1);
-    return bind_condition(b, node);
-}
-
-bool call_array_filter(struct eval *e, const struct node *node, const struct value *args, struct value *out)
-{
-    struct column *list = eval_temp(e, node->result);
-    struct span span = span_of(&args[1]);
-    bool keep;
-    if (!check_lengths(e, node, args))
-        return false;
-    for (size_t i = 0; i < span.count; i++) {
-        if (!is_true_at(e, node, args, i, &keep))
-            return false;
-        if (keep)
-            column_append(&list->children[0], items_of(&args[1], 0), span.from + i, 1);
-    }
-    return finish(e, list, out);
-}
-
-bool bind_array_test(struct binder *b, struct node *node)
-{
-    node->type = type_of_kind(node->op == 'c' ? TYPE_UINT32 : TYPE_UINT8);
-    return bind_condition(b, node);
-}
-
-/* e exists, a all, c count */
-bool call_array_test(struct eval *e, const struct node *node, const struct value *args, struct value *out)
-{
-    uint64_t holding = 0, count = span_of(&args[1]).count;
-    bool holds;
-    if (!check_lengths(e, node, args))
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        if (!is_true_at(e, node, args, i, &holds))
-            return false;
-        holding += holds;
-    }
-    *out = value_uint(node->result, node->op == 'c' ? holding : node->op == 'e' ? holding > 0 : holding == count);
-    return true;
+    return list_finish(e, list, out);
 }

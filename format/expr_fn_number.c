@@ -7,8 +7,7 @@
 #include "format/number_ops.h"
 #include "format/sql_types.h"
 
-/* A number of the type from 256 bits, of which the type keeps its own. */
-static struct value number_of(const struct type *type, struct sql_wide wide)
+struct value number_of(const struct type *type, struct sql_wide wide)
 {
     return type->kind == TYPE_DECIMAL || type_width(type) > 8 ? value_wide(type, wide) : integer_of(type, wide.w[0]);
 }

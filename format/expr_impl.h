@@ -111,7 +111,7 @@ enum function_flags {
     LAZY = 4,       /* evaluates its arguments itself; KEEPS_NULL is included */
     VOLATILE = 8,   /* differs from insert to insert */
     EACH_ROW = 16,  /* VOLATILE, and from row to row */
-    LAMBDA = 32     /* the first argument is one */
+    LAMBDA = 32     /* the first argument may be one; the spec is of the others */
 };
 struct function {
     const char *name, *canonical; /* canonical: the name of the function that this is another spelling of, or "" */
@@ -160,6 +160,8 @@ must_use bool eval_cast(struct eval *e, const struct value *v, const struct type
 must_use bool eval_cast_into(struct eval *e, const struct value *v, struct column *column);
 /* An integer of the type from the low bits. */
 struct value integer_of(const struct type *type, uint64_t bits);
+/* A number of the type from 256 bits, of which the type keeps its own. */
+struct value number_of(const struct type *type, struct sql_wide wide);
 /* The evaluation's one buffer, empty: for who evaluates nothing until take_string(). */
 struct strbuf *eval_text(struct eval *e);
 /* The buffer's bytes as a String, in the scratch. True. */
@@ -168,6 +170,20 @@ bool take_string(struct eval *e, const struct strbuf *text, struct value *out);
 must_use bool eval_order(struct eval *e, const struct value *a, const struct value *b, int *order, bool *unordered);
 /* Refuses lists that no answer could hold. */
 must_use bool eval_room(struct eval *e, const struct column *list);
+
+/* ---- lists: cells of a column ---- */
+
+struct list_span { /* the elements of an array, or of a map */
+    size_t from, count;
+};
+struct list_span list_span(const struct value *list);
+const struct column *list_items(const struct value *list, size_t child);
+/* The column's one row, as the call's value. */
+must_use bool list_finish(struct eval *e, struct column *list, struct value *out);
+must_use bool list_zero(struct eval *e, const struct type *type, struct value *out); /* the type's default */
+/* Where a key is among items; span.count: nowhere. */
+must_use bool list_find(struct eval *e, const struct column *items, struct list_span span, const struct value *key,
+                        size_t *at);
 
 enum compare { COMPARE_EQ, COMPARE_NE, COMPARE_LT, COMPARE_GT, COMPARE_LE, COMPARE_GE };
 #define X(name, canonical, flags, spec, bind, call, op)                                                                \

@@ -82,9 +82,7 @@ bool sql_bind_add(struct sql_resolver *r, struct sql_node *node, int unit, bool 
 sql_bind_fn sql_bind_add_function, sql_bind_start_of_interval;
 
 /* sql_fn_array.c */
-sql_bind_fn sql_bind_has, sql_bind_map_part, sql_bind_array_fold, sql_bind_array_same, sql_bind_array_concat,
-    sql_bind_range;
+sql_bind_fn sql_bind_has, sql_bind_map_part, sql_bind_array_concat, sql_bind_range;
 sql_scalar_fn sql_run_array, sql_run_tuple, sql_run_map, sql_run_array_element, sql_run_map_element,
-    sql_run_tuple_element, sql_run_has, sql_run_map_part, sql_run_array_fold, sql_run_array_same, sql_run_array_concat,
-    sql_run_array_join_text, sql_run_range;
+    sql_run_tuple_element, sql_run_has, sql_run_map_part, sql_run_array_concat, sql_run_array_join_text, sql_run_range;
 #endif
