@@ -268,7 +268,14 @@ static void seal(struct buffers *b, struct slot *slot, enum flush_trigger trigge
     slot->due_ns = MIN(slot->due_ns, now_ns);
 }
 
-/* Of the user with the most open buffers, the one that was opened first: it has had the most of its time. */
+/* The one that was opened first: it has had the most of its time. */
+static struct slot *oldest_open(const struct user *user)
+{
+    must(user->open_count > 0);
+    return LIST_ENTRY(user->open.next, struct slot, user_link);
+}
+
+/* One of the user who has the most open buffers. */
 static struct slot *least_useful(struct buffers *b)
 {
     struct user *worst = NULL;
@@ -277,8 +284,8 @@ static struct slot *least_useful(struct buffers *b)
         if (worst == NULL || user->open_count > worst->open_count)
             worst = user;
     }
-    must(worst != NULL && worst->open_count > 0);
-    return LIST_ENTRY(worst->open.next, struct slot, user_link);
+    must(worst != NULL);
+    return oldest_open(worst);
 }
 
 /* Above the line the largest go, down to three quarters of it. What is sealed already will leave by itself: to seal
@@ -549,6 +556,8 @@ static enum put_result put_locked(struct buffers *b, struct insert *insert, uint
     seal_if_full(b, slot, now_ns);
     if (b->closed && slot->state == SLOT_OPEN)
         seal(b, slot, FLUSH_SHUTDOWN, now_ns);
+    if (opens && insert->user_buffers_max > 0 && buffer->user->open_count > insert->user_buffers_max)
+        seal(b, oldest_open(buffer->user), FLUSH_MEMORY, now_ns);
     if (opens && b->limits.shapes_max > 0 && b->open_count > b->limits.shapes_max)
         seal(b, least_useful(b), FLUSH_MEMORY, now_ns);
     relieve_pressure(b, now_ns);

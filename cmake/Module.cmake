@@ -33,7 +33,7 @@ endfunction()
 function(sluice_test_properties name)
     cmake_parse_arguments(P "" "TIMEOUT" "LABELS" ${ARGN})
     if(NOT P_TIMEOUT)
-        set(P_TIMEOUT 120)
+        set(P_TIMEOUT 600)
     endif()
     set_tests_properties(${name} PROPERTIES TIMEOUT ${P_TIMEOUT} LABELS "${P_LABELS}" SKIP_RETURN_CODE 77
         ENVIRONMENT "ASAN_OPTIONS=handle_segv=2:abort_on_error=1:detect_leaks=1;UBSAN_OPTIONS=print_stacktrace=1")

@@ -35,6 +35,7 @@ struct config_user {
     struct config_list most;         /* "name=value": requests may not ask for more */
     struct config_list fixed;        /* names that requests may not change */
     uint64_t inserts_per_minute, bytes_per_minute; /* 0: as many as come */
+    uint64_t buffers; /* live at once, beyond which the oldest is flushed early; 0: as buffers_max lets him */
 };
 
 #define CONFIG_FIELD_TEXT struct str

@@ -204,6 +204,8 @@ static bool set_shared(struct config_user *user, const struct place *place, stru
         return set_number(&user->inserts_per_minute, place, value, false);
     if (str_is(place->field, "bytes_per_minute"))
         return set_number(&user->bytes_per_minute, place, value, true);
+    if (str_is(place->field, "buffers"))
+        return set_number(&user->buffers, place, value, false);
     return *known = false;
 }
 
@@ -211,7 +213,8 @@ static bool unknown_field(const struct place *place)
 {
     static const char *const fields[] = { "password", "password_file", "certificates",       "grants",
                                           "tables",   "profile",       "settings",           "min",
-                                          "max",      "readonly",      "inserts_per_minute", "bytes_per_minute" };
+                                          "max",      "readonly",      "inserts_per_minute", "bytes_per_minute",
+                                          "buffers" };
     bool profile = place->entry->section == CONFIG_PROFILES;
     strbuf_addf(place->problem, "%s." STR_FMT ": unknown field ", section_name(place->entry->section),
                 STR_ARG(place->entry->user.name));
@@ -278,6 +281,8 @@ static void take_profile(struct config_user *user, const struct config_user *pro
         user->inserts_per_minute = profile->inserts_per_minute;
     if (user->bytes_per_minute == 0)
         user->bytes_per_minute = profile->bytes_per_minute;
+    if (user->buffers == 0)
+        user->buffers = profile->buffers;
 }
 
 static bool resolve(struct config_users *users, struct entry *entry, struct strbuf *problems)

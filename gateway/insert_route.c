@@ -404,6 +404,7 @@ enum request_step insert_admit(struct request *request, const struct plan *plan)
     }
     struct insert *insert = insert_make(request, plan->shape, request->home->now_ns, request->home->wall_ns);
     insert->rows_framed = rows;
+    insert->user_buffers_max = plan->user->buffers;
     if (request->body_reserved > 0) { /* from here on the buffers count it */
         gateway_release_body(request->gateway, request->body_reserved);
         request->body_reserved = 0;

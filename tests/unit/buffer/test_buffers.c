@@ -12,7 +12,7 @@ struct fixture {
     struct rng_seeded rng;
     struct buffers_limits limits;
     unsigned wakes;
-    uint64_t now;
+    uint64_t now, user_buffers_max;
 };
 
 static void count_wake(void *context)
@@ -51,6 +51,7 @@ static void put(struct fixture *f, struct shape *shape, const char *body)
 {
     struct err err = { 0 };
     struct insert *insert = make_insert(shape, body);
+    insert->user_buffers_max = f->user_buffers_max;
     if (!buffers_put(f->buffers, insert, f->now, &err))
         fail_msg("%s", err.text);
 }
@@ -406,6 +407,31 @@ static void too_many_buffers_cost_the_user_who_has_most(void **state)
     shape_unref(modest);
 }
 
+static void a_user_has_no_more_buffers_than_his_quota(void **state)
+{
+    struct fixture *f = *state;
+    struct shape *shapes[4];
+    char table[8];
+    make_buffers(f);
+    for (size_t i = 0; i < ARRAY_COUNT(shapes); i++) {
+        snprintf(table, sizeof(table), "t%zu", i);
+        struct shape_spec spec = plain_spec(table, i == 0 ? "other" : "bound");
+        shapes[i] = make_shape(&spec);
+        f->user_buffers_max = i == 0 ? 0 : 2;
+        put(f, shapes[i], "1\n");
+    }
+    struct buffers_stats stats;
+    buffers_get_stats(f->buffers, &stats);
+    assert_int_equal(stats.shapes, 3);
+    check_taken(f, FLUSH_MEMORY, 1, "t1");
+    assert_null(take(f));
+    f->now += NS_PER_S;
+    for (int i = 0; i < 3; i++)
+        finish(f, take(f));
+    for (size_t i = 0; i < ARRAY_COUNT(shapes); i++)
+        shape_unref(shapes[i]);
+}
+
 static void o5_owners_take_turns_whoever_has_most_batches(void **state)
 {
     struct fixture *f = *state;
@@ -730,6 +756,7 @@ int main(void)
         TEST(pressure_flushes_the_largest_first),
         TEST(pressure_by_what_is_in_flight_does_not_make_small_batches),
         TEST(too_many_buffers_cost_the_user_who_has_most),
+        TEST(a_user_has_no_more_buffers_than_his_quota),
         TEST(o5_owners_take_turns_whoever_has_most_batches),
         TEST(o5_under_pressure_nobody_has_more_than_his_share),
         TEST(o2_whether_there_is_room_is_known_before_the_body),

@@ -139,6 +139,7 @@ static void problems_name_place_and_remedy(void **state)
         { "users: {a: {readonly: [colour]}}\n", "'colour' is not a known setting" },
         { "users: {a: {bytes_per_minute: 100}}\n", "'100' is not a size with a unit" },
         { "users: {a: {inserts_per_minute: 0}}\n", "'0' is not a whole number greater than 0" },
+        { "users: {a: {buffers: many}}\n", "'many' is not a whole number greater than 0" },
         { "users:\n  a: {profile: fast}\n", "c.yaml:2: users.a.profile: there is no profile fast" },
         { "profiles: {a: {grants: [insert]}}\n", "profiles.a: unknown field grants (settings, min," },
         { "async_insert_busy_timeout_min_ms: 500\n", "is greater than async_insert_busy_timeout_max_ms" },
@@ -270,7 +271,8 @@ static void a_profile_stands_in_front_of_the_user(void **state)
     struct outcome o = load("users:\n  a: {profile: p, settings: [max_query_size=2], inserts_per_minute: 5}\n"
                             "profiles:\n  p:\n    settings: [max_query_size=1, sluice_ack=spooled]\n"
                             "    min: [max_execution_time=1]\n    max: [max_execution_time=60]\n"
-                            "    readonly: [sluice_ack]\n    inserts_per_minute: 9\n    bytes_per_minute: 1MiB\n",
+                            "    readonly: [sluice_ack]\n    inserts_per_minute: 9\n    bytes_per_minute: 1MiB\n"
+                            "    buffers: 7\n",
                             NULL, 0, NULL);
     if (!o.ok)
         fail_msg("%s", strbuf_cstr(&o.problems));
@@ -282,6 +284,7 @@ static void a_profile_stands_in_front_of_the_user(void **state)
     assert_true(has(a->fixed, "sluice_ack"));
     assert_int_equal(a->inserts_per_minute, 5);
     assert_int_equal(a->bytes_per_minute, 1 << 20);
+    assert_int_equal(a->buffers, 7);
     done(&o);
 }
 
