@@ -137,6 +137,7 @@
     X(386, NO_COMMON_TYPE,                              500, ERR_REJECT) \
     X(389, INSERT_WAS_DEDUPLICATED,                     500, ERR_REJECT) \
     X(394, QUERY_WAS_CANCELLED,                         500, ERR_UNKNOWN) \
+    X(395, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO,         500, ERR_REJECT) \
     X(396, TOO_MANY_ROWS_OR_BYTES,                      500, ERR_REJECT) \
     X(407, DECIMAL_OVERFLOW,                            500, ERR_REJECT) \
     X(425, SYSTEM_ERROR,                                500, ERR_UNKNOWN) \

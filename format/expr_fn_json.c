@@ -7,6 +7,7 @@
 #include "format/expr_impl.h"
 #include "format/sql_types.h"
 #include "format/text_number.h"
+#include "format/text_value.h"
 
 enum { JSON_DEPTH_MAX = 100 };
 
@@ -202,6 +203,33 @@ static bool get_text(struct eval *e, struct json *j, bool raw, struct value *out
     return take_string(e, text, out);
 }
 
+/* The keys of an object ('k'), or the values of an array as they are written ('a'). */
+static bool get_parts(struct eval *e, struct json *j, int op, struct value *out)
+{
+    struct column *list = eval_temp(e, sql_type_array(type_of_kind(TYPE_STRING), eval_scratch(e)));
+    const char open = op == 'k' ? '{' : '[';
+    struct str key = STR_EMPTY;
+    text_skip_spaces(&j->r);
+    bool more = text_take(&j->r, open);
+    text_skip_spaces(&j->r);
+    more = more && !text_is(&j->r, op == 'k' ? '}' : ']');
+    for (; more; more = text_take(&j->r, ',')) {
+        struct strbuf *text = eval_text(e);
+        text_skip_spaces(&j->r);
+        if (op == 'k') {
+            (void)read_string(j, &key);
+            column_push_str(&list->children[0], key);
+            text_skip_spaces(&j->r);
+            (void)text_take(&j->r, ':');
+        }
+        (void)copy_value(j, text, NULL, 0);
+        if (op == 'a')
+            column_push_str(&list->children[0], strbuf_view(text));
+        text_skip_spaces(&j->r);
+    }
+    return list_finish(e, list, out);
+}
+
 static bool get(struct eval *e, struct json *j, int op, struct value *out)
 {
     size_t count;
@@ -218,6 +246,9 @@ static bool get(struct eval *e, struct json *j, int op, struct value *out)
     case 'h':
         out->u = 1;
         return true;
+    case 'k':
+    case 'a':
+        return get_parts(e, j, op, out);
     case 'l':
         if (copy_value(j, NULL, &count, 0))
             out->u = count;
@@ -236,9 +267,12 @@ bool call_json(struct eval *e, const struct node *node, const struct value *args
     j.r.end = j.r.at + args[0].s.len;
     j.r.err = &j.err;
     j.r.scratch = (struct strbuf){ 0 };
-    *out = node->result->kind == TYPE_STRING    ? value_str(STR_EMPTY)
-           : node->result->kind == TYPE_FLOAT64 ? value_real(node->result, 0)
-                                                : integer_of(node->result, 0);
+    if (node->result->kind == TYPE_ARRAY)
+        ok = list_zero(e, node->result, out);
+    else
+        *out = node->result->kind == TYPE_STRING    ? value_str(STR_EMPTY)
+               : node->result->kind == TYPE_FLOAT64 ? value_real(node->result, 0)
+                                                    : integer_of(node->result, 0);
     there = is_json(&j);
     for (size_t i = 1; ok && i < node->args_count; i++) {
         if (args[i].class != VALUE_TEXT && !sql_type_is_int(args[i].type))
@@ -249,4 +283,15 @@ bool call_json(struct eval *e, const struct node *node, const struct value *args
     ok = ok && (!there || get(e, &j, node->op, out));
     strbuf_fini(&j.r.scratch);
     return ok;
+}
+
+bool call_to_json(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    struct column *value = eval_temp(e, args[0].type);
+    (void)node;
+    if (!eval_cast_into(e, &args[0], value))
+        return false;
+    struct strbuf *text = eval_text(e);
+    text_value_print(value, 0, TEXT_JSON, e->reader->settings, text);
+    return take_string(e, text, out);
 }

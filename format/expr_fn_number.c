@@ -369,3 +369,80 @@ bool bind_interval(struct binder *b, struct node *node)
     node->type = interval_type(node->op);
     return true;
 }
+
+/* ---- for people ---- */
+
+/* bar(x, min, max[, width]): so many full blocks, and a part of one in eighths. */
+bool call_bar(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    static const char *const parts[] = { "", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589" };
+    double x = value_double(&args[0]), min = value_double(&args[1]), max = value_double(&args[2]);
+    double width = node->args_count > 3 ? value_double(&args[3]) : 80;
+    struct strbuf *text = eval_text(e);
+    if (!(width >= 1 && width <= 1000))
+        return err_set(e->err, ERR_ARGUMENT_OUT_OF_BOUND, "Max_width argument must be >= 1 and <= 1000");
+    double blocks = isnan(x) || x <= min || max <= min ? 0 : x >= max ? width : (x - min) * width / (max - min);
+    for (double i = 0; i < floor(blocks); i++)
+        strbuf_add_text(text, "\u2588");
+    strbuf_add_text(text, parts[(int)((blocks - floor(blocks)) * 8)]);
+    return take_string(e, text, out);
+}
+
+bool call_decimal_size(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    static const char *const units[] = { " B", " KB", " MB", " GB", " TB", " PB", " EB", " ZB", " YB" };
+    double d = value_double(&args[0]);
+    size_t unit = 0;
+    struct strbuf *text = eval_text(e);
+    (void)node;
+    for (; fabs(d) >= 1000 && unit + 1 < ARRAY_COUNT(units); unit++)
+        d /= 1000;
+    strbuf_addf(text, "%.2f%s", d, units[unit]);
+    return take_string(e, text, out);
+}
+
+/* 3661: 1 hour, 1 minute and 1 second. What is below a second is left out. */
+bool call_time_delta(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = { { "year", 31536000 }, { "month", 2635200 }, { "day", 86400 },
+                  { "hour", 3600 },     { "minute", 60 },     { "second", 1 } };
+    double d = value_double(&args[0]), rest = trunc(fabs(d)), counts[ARRAY_COUNT(units)];
+    struct strbuf *text = eval_text(e);
+    size_t left = 0;
+    (void)node;
+    if (!isfinite(d)) {
+        strbuf_add_text(text, isnan(d) ? "nan" : d < 0 ? "-inf" : "inf");
+        return take_string(e, text, out);
+    }
+    if (rest == 0)
+        strbuf_add_text(text, "0 seconds");
+    else if (d < 0)
+        strbuf_add_char(text, '-');
+    for (size_t i = 0; i < ARRAY_COUNT(units); i++) {
+        counts[i] = floor(rest / units[i].seconds);
+        rest = rest + 1 == rest ? 0 : rest - counts[i] * units[i].seconds; /* where no second shows: the first unit */
+        left += counts[i] > 0;
+    }
+    for (size_t i = 0; i < ARRAY_COUNT(units); i++) {
+        if (counts[i] == 0)
+            continue;
+        left--;
+        strbuf_addf(text, "%.0f %s%s%s", counts[i], units[i].name, counts[i] == 1 ? "" : "s",
+                    left > 1    ? ", "
+                    : left == 1 ? " and "
+                                : "");
+    }
+    return take_string(e, text, out);
+}
+
+bool call_throw_if(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    *out = value_bool(false);
+    if (!value_is_true(&args[0]))
+        return true;
+    return err_set(e->err, ERR_FUNCTION_THROW_IF_VALUE_IS_NON_ZERO, STR_FMT,
+                   STR_ARG(node->args_count > 1 ? args[1].s : STR("Value passed to 'throwIf' function is non-zero")));
+}

@@ -75,6 +75,90 @@ bool call_time_part(struct eval *e, const struct node *node, const struct value 
     return true;
 }
 
+/* Modes: 0 Monday is 1, 1 Monday is 0, 2 Sunday is 0, 3 Sunday is 1. */
+bool bind_day_of_week(struct binder *b, struct node *node)
+{
+    node->type = type_of_kind(TYPE_UINT8);
+    return bind_in_zone(b, node, 2);
+}
+
+bool call_day_of_week(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    struct moment m;
+    uint64_t mode = node->args_count > 1 ? value_as_wide(&args[1]).w[0] & 3 : 0;
+    if (!take_apart(e, &args[0], &m))
+        return false;
+    uint64_t day = (uint64_t)moment_part(&m, 'w'); /* Monday is 1 */
+    *out = value_uint(node->result, mode == 0 ? day : mode == 1 ? day - 1 : day % 7 + (mode == 3));
+    return true;
+}
+
+bool bind_millisecond(struct binder *b, struct node *node)
+{
+    return bind_of_day(b, node) && bind_uint16(b, node);
+}
+
+bool call_millisecond(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    struct moment m;
+    if (!take_apart(e, &args[0], &m))
+        return false;
+    *out = value_uint(node->result, (uint64_t)(m.ticks * 1000 / moment_ticks(args[0].type)));
+    return true;
+}
+
+static const char *const month_names[] = { "January", "February", "March",     "April",   "May",      "June",
+                                           "July",    "August",   "September", "October", "November", "December" };
+static const char *const day_names[] = { "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday" };
+
+/* op: the part, as moment_part() has it */
+bool bind_date_name(struct binder *b, struct node *node)
+{
+    static const struct {
+        const char *name;
+        char part;
+    } parts[] = { { "year", 'Y' }, { "quarter", 'Q' }, { "month", 'M' }, { "dayofyear", 'j' }, { "day", 'D' },
+                  { "week", 'V' }, { "weekday", 'w' }, { "hour", 'h' },  { "minute", 'm' },    { "second", 's' } };
+    struct str name;
+    node->type = type_of_kind(TYPE_STRING);
+    if (!node_literal_str(node->args[0], &name))
+        return bind_illegal(b, node, 0);
+    for (size_t i = 0; i < ARRAY_COUNT(parts); i++)
+        if (str_eq_nocase(name, str_of(parts[i].name))) {
+            node->op = parts[i].part;
+            bool of_day = strchr("hms", node->op) != NULL;
+            return !of_day || !is_date(bind_plain(b, node, 1)) || bind_illegal(b, node, 1);
+        }
+    return err_set(b->err, ERR_BAD_ARGUMENTS, "dateName needs a part such as 'month'");
+}
+
+static bool name_part(struct eval *e, const struct value *time, int part, struct value *out)
+{
+    struct strbuf *text = eval_text(e);
+    struct moment m;
+    if (!take_apart(e, time, &m))
+        return false;
+    int64_t value = moment_part(&m, part);
+    if (part == 'M')
+        strbuf_add_text(text, month_names[value - 1]);
+    else if (part == 'w')
+        strbuf_add_text(text, day_names[value - 1]);
+    else
+        strbuf_add_i64(text, value);
+    return take_string(e, text, out);
+}
+
+bool call_date_name(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    return name_part(e, &args[1], node->op, out);
+}
+
+bool call_month_name(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    (void)node;
+    return name_part(e, &args[0], 'M', out);
+}
+
 /* ---- starts ---- */
 
 static bool bind_start(struct binder *b, struct node *node, const struct type *time)
@@ -151,6 +235,23 @@ bool call_start_of_interval(struct eval *e, const struct node *node, const struc
     return true;
 }
 
+/* The half hour. */
+bool bind_time_slot(struct binder *b, struct node *node)
+{
+    const struct type *time = bind_plain(b, node, 0);
+    node->type = time_type(b, "DateTime", 0, time->timezone);
+    return !is_date(time) || bind_illegal(b, node, 0);
+}
+
+bool call_time_slot(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    struct moment m;
+    if (!take_apart(e, &args[0], &m))
+        return false;
+    *out = time_of(node->result, moment_interval(&m, UNIT_MINUTE, 30, node->result));
+    return true;
+}
+
 /* ---- differences ---- */
 
 bool bind_date_diff(struct binder *b, struct node *node)
@@ -169,6 +270,30 @@ bool call_date_diff(struct eval *e, const struct node *node, const struct value 
         return false;
     bool clock = is_date(args[1].type) || is_date(args[2].type);
     *out = value_int(type_of_kind(TYPE_INT64), moment_diff(&x, &y, node->op, clock));
+    return true;
+}
+
+/* Whole units between both by the wall clocks; of days and less they are all as long. */
+static int64_t whole_units(const struct moment *a, int64_t a_nano, const struct moment *b, int64_t b_nano, int unit)
+{
+    int64_t seconds = (b->days - a->days) * 86400 + b->of_day - a->of_day;
+    int64_t months = (b->year - a->year) * 12 + (int64_t)b->month - (int64_t)a->month;
+    if (unit < UNIT_MONTH)
+        return (seconds - (b_nano < a_nano)) / unit_seconds[unit];
+    bool early = b->day != a->day ? b->day < a->day : b->of_day != a->of_day ? b->of_day < a->of_day : b_nano < a_nano;
+    return (months - early) / (unit == UNIT_MONTH ? 1 : unit == UNIT_QUARTER ? 3 : 12);
+}
+
+bool call_age(struct eval *e, const struct node *node, const struct value *args, struct value *out)
+{
+    struct moment x, y;
+    if (!take_apart(e, &args[1], &x) || !take_apart(e, &args[2], &y))
+        return false;
+    int64_t x_nano = x.ticks * (1000000000 / moment_ticks(args[1].type));
+    int64_t y_nano = y.ticks * (1000000000 / moment_ticks(args[2].type));
+    bool forth = x.utc != y.utc ? x.utc < y.utc : x_nano <= y_nano;
+    *out = value_int(type_of_kind(TYPE_INT64), forth ? whole_units(&x, x_nano, &y, y_nano, node->op)
+                                                     : -whole_units(&y, y_nano, &x, x_nano, node->op));
     return true;
 }
 

@@ -187,6 +187,34 @@ double number_math(int op, double x, double y)
         return sin(x);
     case 'c':
         return cos(x);
+    case 't':
+        return tan(x);
+    case 'S':
+        return asin(x);
+    case 'C':
+        return acos(x);
+    case 'T':
+        return atan(x);
+    case 'h':
+        return sinh(x);
+    case 'H':
+        return cosh(x);
+    case 'n':
+        return tanh(x);
+    case 'b':
+        return cbrt(x);
+    case 'x':
+        return exp2(x);
+    case '1':
+        return log1p(x);
+    case 'y':
+        return hypot(x, y);
+    case 'a':
+        return atan2(x, y);
+    case 'd':
+        return x * (180 / acos(-1));
+    case 'r':
+        return x * (acos(-1) / 180);
     default:
         return pow(x, y);
     }
