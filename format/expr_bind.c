@@ -1,4 +1,5 @@
 /* expr_bind.c: which type every part of an expression has, and whether its functions take their arguments. */
+#include <gnutls/gnutls.h>
 #include <string.h>
 
 #include "base/must.h"
@@ -258,7 +259,15 @@ static const struct type *nullable_of(struct binder *b, const struct type *type)
     return is_made && !interval_unit(type, &unit) ? &made[type->kind] : sql_type_nullable(type, b->arena);
 }
 
-/* Nullable where an argument is; LowCardinality where the one argument that is no literal is. */
+static bool is_constant(const struct node *node)
+{
+    bool constant = node->kind == NODE_CALL && !(node->function->flags & VOLATILE);
+    for (size_t i = 0; constant && i < node->args_count; i++)
+        constant = is_constant(node->args[i]);
+    return constant || node->kind == NODE_LITERAL || node->constant;
+}
+
+/* Nullable where an argument is; LowCardinality where the one argument that is no constant is. */
 static void finish_type(struct binder *b, struct node *node)
 {
     bool nullable = false, low = false;
@@ -269,14 +278,14 @@ static void finish_type(struct binder *b, struct node *node)
         if (node->args[i]->kind == NODE_LAMBDA)
             continue;
         nullable |= node->args[i]->type->nullable;
-        full += node->args[i]->kind != NODE_LITERAL;
+        full += node->args[i]->type->low_cardinality || !is_constant(node->args[i]);
         low |= node->args[i]->type->low_cardinality;
         if (node_is_null(node->args[i]))
             node->type = type_of_kind(TYPE_NOTHING);
     }
     if (nullable)
         node->type = nullable_of(b, node->type);
-    if (low && full == 1)
+    if (low && full == 1 && !(node->function->flags & NOT_LOW))
         node->type = sql_type_low_cardinality(node->type, b->arena);
 }
 

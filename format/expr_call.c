@@ -39,7 +39,7 @@ static bool argument_node(const struct expr_argument *argument, struct arena *ar
         return expr_parse_text(argument->text, arena, out, err);
     struct node *node = ARENA_NEW(arena, struct node);
     if (argument->kind == EXPR_COLUMN)
-        *node = (struct node){ .kind = NODE_COLUMN, .text = argument->text };
+        *node = (struct node){ .kind = NODE_COLUMN, .text = argument->text, .constant = argument->constant };
     else
         *node = (struct node){ .kind = NODE_LITERAL, .literal = literal_of(argument->literal, arena) };
     *out = node;

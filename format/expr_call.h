@@ -22,6 +22,7 @@ struct expr_argument {
     enum expr_argument_kind kind;
     struct str text;              /* COLUMN: its name; LAMBDA: as it is written */
     const struct column *literal; /* LITERAL: its one row; no list */
+    bool constant;                /* COLUMN: the same in all rows */
 };
 
 bool expr_call_knows(struct str function);

@@ -50,6 +50,7 @@ struct node {
     const struct type *result;   /* of a CALL: without Nullable and LowCardinality, what is computed */
     const struct type **convert; /* what an argument is converted to before the call; NULL, or NULL for it: nothing */
     int op;                      /* the function's, or what its literal arguments make of it */
+    bool constant;               /* the same in all rows */
     const struct regex *regex;   /* of a CALL whose pattern is a literal */
     size_t slot;                 /* ARGUMENT: where its value is, from 1; COLUMN: its place, in most blocks */
 };
@@ -111,7 +112,8 @@ enum function_flags {
     LAZY = 4,       /* evaluates its arguments itself; KEEPS_NULL is included */
     VOLATILE = 8,   /* differs from insert to insert */
     EACH_ROW = 16,  /* VOLATILE, and from row to row */
-    LAMBDA = 32     /* the first argument may be one; the spec is of the others */
+    LAMBDA = 32,    /* the first argument may be one; the spec is of the others */
+    NOT_LOW = 64    /* the result is never LowCardinality */
 };
 struct function {
     const char *name, *canonical; /* canonical: the name of the function that this is another spelling of, or "" */

@@ -132,7 +132,8 @@ static bool bind_expr(struct binding *b, const struct expr_call **expr, bool *fo
     *folds = true;
     for (size_t i = 0; i < count; i++) {
         b->names[i] = str_of(arena_printf(b->r->arena, "\1%zu", i)); /* no name of a column */
-        args[i] = (struct expr_argument){ .kind = EXPR_COLUMN, .text = b->names[i] };
+        args[i] =
+            (struct expr_argument){ .kind = EXPR_COLUMN, .text = b->names[i], .constant = node->args[i]->constant };
         if (sql_node_is_lambda(node->args[i]))
             args[i] = (struct expr_argument){ .kind = EXPR_LAMBDA, .text = node->args[i]->value.s };
         else if (literal_column(node->args[i], &literals[i], &ignored))

@@ -432,6 +432,14 @@ static bool text_overflows(const struct sql_call *call, const struct sql_value *
     return !fits;
 }
 
+/* Text that does not read as what it is converted to is NULL, if it may be: CAST('x' AS Nullable(Int32)). */
+static bool reads_or_is_null(const struct sql_call *call)
+{
+    enum type_kind kind = call->type->kind, from = call->types[0]->kind;
+    return call->type->nullable && (from == TYPE_STRING || from == TYPE_FIXED_STRING) && kind != TYPE_BOOL &&
+           kind != TYPE_ENUM8 && kind != TYPE_ENUM16;
+}
+
 bool sql_cast_run(struct sql_call *call, const struct sql_value *args, struct sql_value *out, struct err *err)
 {
     struct err failure = { 0 };
@@ -446,14 +454,15 @@ bool sql_cast_run(struct sql_call *call, const struct sql_value *args, struct sq
     if (from == NULL)
         return false;
     struct column *to = sql_call_target(call);
-    bool overflows = call->op != SQL_CAST_THROW && text_overflows(call, &args[0]);
+    bool null = call->op == SQL_CAST_NULL || reads_or_is_null(call);
+    bool overflows = (null || call->op != SQL_CAST_THROW) && text_overflows(call, &args[0]);
     if (!overflows && sql_cast_cell(call->run, from, 0, to, &failure))
         return sql_call_result(call, out);
-    if (call->op == SQL_CAST_THROW) {
+    if (call->op == SQL_CAST_THROW && !null) {
         *err = failure;
         return false;
     }
-    if (call->op == SQL_CAST_NULL) {
+    if (null) {
         *out = sql_null();
         return true;
     }

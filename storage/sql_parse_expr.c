@@ -419,14 +419,30 @@ static bool call_args(struct sql_parser *p, struct sql_nodes *args)
     return sql_expressions(p, args) && sql_expect_symbol(p, ")");
 }
 
+/* f(x) FILTER (WHERE c) is fIf(x, c), by name too; count(*) has no argument of its own. */
+static void add_condition(struct sql_parser *p, struct sql_node *node, struct sql_node *condition)
+{
+    struct sql_nodes args = { 0 };
+    for (size_t i = 0; i < node->args_count; i++)
+        if (node->args[i]->kind != SQL_STAR)
+            sql_nodes_add(p, &args, node->args[i]);
+    sql_nodes_add(p, &args, condition);
+    node->args = args.at;
+    node->args_count = args.count;
+    node->name = str_of(arena_printf(p->arena, STR_FMT "%sIf", STR_ARG(node->name), node->distinct ? "Distinct" : ""));
+    node->distinct = false;
+}
+
 /* After f(...): FILTER (WHERE ...), OVER. */
 static bool call_tail(struct sql_parser *p, struct sql_node *node)
 {
     if (sql_next_is_word(p, "FILTER") && token_is_symbol(sql_peek_second(p), "(")) {
         lexer_next(&p->lexer);
         lexer_next(&p->lexer);
-        if (!sql_expect_word(p, "WHERE") || !sql_expression(p, &node->filter) || !sql_expect_symbol(p, ")"))
+        struct sql_node *condition;
+        if (!sql_expect_word(p, "WHERE") || !sql_expression(p, &condition) || !sql_expect_symbol(p, ")"))
             return false;
+        add_condition(p, node, condition);
     }
     if ((sql_next_is_word(p, "RESPECT") || sql_next_is_word(p, "IGNORE")) && token_is_word(sql_peek_second(p), "NULLS"))
         return sql_unsupported(p, sql_peek(p).offset, "RESPECT NULLS or IGNORE NULLS");

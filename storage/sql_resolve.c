@@ -450,7 +450,7 @@ static bool check_is_plain(const struct sql_node *node, struct err *err)
     if (node->params_given)
         return err_set(err, ERR_BAD_ARGUMENTS, "function " STR_FMT " takes no parameters (at position %zu)",
                        STR_ARG(node->name), node->offset + 1);
-    if (node->distinct || node->filter != NULL || node->over != NULL)
+    if (node->distinct || node->over != NULL)
         return err_set(err, ERR_SYNTAX_ERROR, STR_FMT " is no aggregate function (at position %zu)",
                        STR_ARG(node->name), node->offset + 1);
     return true;
@@ -549,7 +549,7 @@ static bool resolve_aggregate(struct sql_resolver *r, struct sql_node *node, con
         return err_set(err, ERR_ILLEGAL_AGGREGATION, "Aggregate function " STR_FMT " is found in %s (at position %zu)",
                        STR_ARG(node->name), r->where, node->offset + 1);
     if (combinators->filtered) {
-        if (node->args_count == 0 || node->filter != NULL)
+        if (node->args_count == 0)
             return sql_bind_error(node, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH, "a condition is missing", err);
         node->filter = node->args[node->args_count - 1];
     }
