@@ -33,6 +33,11 @@ struct kept_batch {
     struct list inserts;
 };
 
+struct kept_member {
+    struct range range;
+    struct kept_batch *batch; /* NULL: it is complete */
+};
+
 struct spool {
     struct spool_options options;
     const struct spool_verify_options *verify; /* not NULL: what the scan finds is told to it, and nothing changes */
@@ -74,8 +79,11 @@ struct spool {
     uint64_t recovered_end; /* sequences below it are of an earlier process */
     struct spool_reader reader;
     struct fs_file *reading_file;
-    struct map shapes;   /* key -> struct shape */
-    struct list batches; /* struct kept_batch */
+    struct map shapes;           /* key -> struct shape */
+    struct list batches;         /* struct kept_batch */
+    struct map batch_ids;        /* id -> struct kept_batch */
+    struct kept_member *members; /* of all batches, by sequence; from start on */
+    size_t members_count;
 
     /* Between open and start. */
     struct ranges done, stored;

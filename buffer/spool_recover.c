@@ -63,19 +63,11 @@ static void note_hole(struct scan *scan, uint64_t offset, uint64_t bytes)
     scan->holes[scan->holes_count++] = (struct hole){ .offset = offset, .bytes = bytes };
 }
 
-static struct kept_batch *batch_find(struct spool *spool, struct str id)
-{
-    LIST_EACH (node, &spool->batches)
-        if (str_is(id, LIST_ENTRY(node, struct kept_batch, link)->id))
-            return LIST_ENTRY(node, struct kept_batch, link);
-    return NULL;
-}
-
 static void take_batch(struct spool *spool, struct str payload)
 {
     struct ranges members = { 0 };
     struct str id;
-    if (!spool_batch_parse(payload, &id, &members) || batch_find(spool, id) != NULL) {
+    if (!spool_batch_parse(payload, &id, &members) || map_get(&spool->batch_ids, id) != NULL) {
         ranges_fini(&members);
         return;
     }
@@ -84,6 +76,7 @@ static void take_batch(struct spool *spool, struct str payload)
     memcpy(batch->id, id.data, id.len);
     batch->members = members;
     list_push_back(&spool->batches, &batch->link);
+    map_put(&spool->batch_ids, id, batch);
 }
 
 static void take_done(struct spool *spool, struct str payload)
@@ -467,6 +460,42 @@ static void kept_batch_free(struct kept_batch *batch)
     free(batch);
 }
 
+static int compare_members(const void *a, const void *b)
+{
+    const struct kept_member *x = a, *y = b;
+    return (x->range.first > y->range.first) - (x->range.first < y->range.first);
+}
+
+/* A batch's ranges do not change until it is complete, and no two batches share a sequence. */
+static void index_members(struct spool *spool)
+{
+    size_t count = 0;
+    LIST_EACH (node, &spool->batches)
+        count += LIST_ENTRY(node, struct kept_batch, link)->members.count;
+    spool->members = mem_alloc(count * sizeof(spool->members[0]));
+    LIST_EACH (node, &spool->batches) {
+        struct kept_batch *batch = LIST_ENTRY(node, struct kept_batch, link);
+        for (size_t i = 0; i < batch->members.count; i++)
+            spool->members[spool->members_count++] = (struct kept_member){ batch->members.items[i], batch };
+    }
+    if (count > 1)
+        qsort(spool->members, count, sizeof(spool->members[0]), compare_members);
+}
+
+/* Where the sequence is, or would be. */
+static struct kept_member *member_of(struct spool *spool, uint64_t sequence)
+{
+    size_t low = 0, high = spool->members_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (spool->members[middle].range.last < sequence)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < spool->members_count && spool->members[low].range.first <= sequence ? &spool->members[low] : NULL;
+}
+
 /* Of each batch only what is to be brought back. */
 static void trim_batches(struct spool *spool)
 {
@@ -492,6 +521,7 @@ void spool_start(struct spool *spool, struct buffers *buffers)
     LIST_EACH (node, &spool->segments)
         count_segment(spool, LIST_ENTRY(node, struct segment, link));
     trim_batches(spool);
+    index_members(spool);
     spool->stats.floor = list_empty(&spool->segments) ? spool->sequence_next
                                                       : LIST_ENTRY(spool->segments.next, struct segment, link)->first;
     struct ledger_entry entry = { .lost_reason = damaged_spool };
@@ -568,18 +598,16 @@ static struct insert *insert_of_record(struct spool *spool, const struct spool_r
 
 static struct kept_batch *batch_of(struct spool *spool, uint64_t sequence)
 {
-    LIST_EACH (node, &spool->batches) {
-        struct kept_batch *batch = LIST_ENTRY(node, struct kept_batch, link);
-        if (ranges_has(&batch->members, sequence))
-            return batch;
-    }
-    return NULL;
+    const struct kept_member *member = member_of(spool, sequence);
+    return member == NULL ? NULL : member->batch;
 }
 
 static void batch_came(struct spool *spool, struct kept_batch *batch, uint64_t now_ns)
 {
     if (--batch->missing > 0)
         return;
+    for (size_t i = 0; i < batch->members.count; i++)
+        member_of(spool, batch->members.items[i].first)->batch = NULL;
     if (!list_empty(&batch->inserts))
         buffers_put_batch(spool->buffers, batch->id, &batch->inserts, &batch->members, now_ns);
     kept_batch_free(batch);
@@ -819,4 +847,6 @@ void spool_reader_close(struct spool *spool)
     map_fini(&spool->shapes);
     LIST_EACH_SAFE (node, &spool->batches)
         kept_batch_free(LIST_ENTRY(node, struct kept_batch, link));
+    map_fini(&spool->batch_ids);
+    free(spool->members);
 }

@@ -239,6 +239,13 @@ void part_forget_file(struct part *part)
     handle_close(part);
 }
 
+bool part_remember_file(struct part *part, struct err *err)
+{
+    bool ok = fs_open(part->fs, part->path, &part->handle, err) && read_file(part, NULL, err);
+    fs_discard(part->fs, &part->handle);
+    return ok || err_wrap(err, "part %s", part->path);
+}
+
 void part_unref(struct part *part)
 {
     if (part == NULL || __atomic_sub_fetch(&part->refs, 1, __ATOMIC_ACQ_REL) > 0)

@@ -108,8 +108,9 @@ struct part *part_ref(struct part *part);
 void part_unref(struct part *part); /* closes with the last one; never removes the file */
 /* Opens the file now and keeps it open, so that its readers go on when the name disappears. */
 must_use bool part_pin(struct part *part, struct err *err);
-/* Frees the footer and the handle of a part that nobody will read again. */
+/* Frees the footer and the handle of a part that nobody will read again; or reads the footer again after all. */
 void part_forget_file(struct part *part);
+must_use bool part_remember_file(struct part *part, struct err *err);
 /* The row-hash sum of one row group; false where the part does not tell. */
 bool part_group_hash_sum(const struct part *part, size_t group, struct hash128 *sum);
 /* Appends a bound of parquet_stats to a column of its type. */

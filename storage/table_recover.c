@@ -1,7 +1,8 @@
 /* table_recover.c: what a table holds, found out from its files alone.
  *
  *   1  read tokens.log: identities, complete flushes, cuts
- *   2  list the partitions; `_tmp_` goes, every *.parquet is opened, what does not open is damaged
+ *   2  list the partitions; `_tmp_` goes, every *.parquet is opened, what does not open is damaged; footers of what a
+ *      wider part will cover are not kept: there can be many
  *   3  cut parts are no more; wider parts cover narrower ones; a flush that is not all there is no more
  *   4  write tokens.log anew: with it every removal that follows can be repeated
  *   5  set damaged files aside, remove what is no more and what a DETACH or ATTACH left, sync every directory
@@ -34,6 +35,8 @@ struct recovery {
     struct table *table;
     struct found *parts; /* by partition directory, then widest first */
     size_t parts_count, parts_cap;
+    struct part **wide; /* of one partition while it is read: those that no other covers by its name */
+    size_t wide_count;
     struct damaged *damaged;
     size_t damaged_count;
     struct token_entry *tokens;
@@ -154,6 +157,17 @@ static void add_damaged(struct recovery *r, const char *path, const char *dir, c
         d->name = *name;
 }
 
+/* In a partition the widest come first. */
+static void keep_if_wide(struct recovery *r, struct part *part)
+{
+    for (size_t i = 0; i < r->wide_count; i++)
+        if (part->name.first >= r->wide[i]->name.first && part->name.last <= r->wide[i]->name.last) {
+            part_forget_file(part);
+            return;
+        }
+    r->wide[r->wide_count++] = part;
+}
+
 static bool take_file(struct recovery *r, const char *dir_path, const char *dir, const char *name, struct err *err)
 {
     struct table *t = r->table;
@@ -186,7 +200,20 @@ static bool take_file(struct recovery *r, const char *dir_path, const char *dir,
         r->parts = mem_realloc(r->parts, r->parts_cap * sizeof *r->parts);
     }
     r->parts[r->parts_count++] = (struct found){ part, FATE_ACTIVE };
+    keep_if_wide(r, part);
     return true;
+}
+
+static uint64_t width_of(const char *name)
+{
+    struct part_name parsed;
+    return part_name_parse(str_of(name), &parsed) ? parsed.last - parsed.first : 0;
+}
+
+static int compare_widths(const void *a, const void *b)
+{
+    uint64_t x = width_of(*(char *const *)a), y = width_of(*(char *const *)b);
+    return x == y ? 0 : x > y ? -1 : 1;
 }
 
 static bool list_partition(struct recovery *r, const char *dir, struct err *err)
@@ -195,6 +222,10 @@ static bool list_partition(struct recovery *r, const char *dir, struct err *err)
     struct strbuf path = table_path(r->table, dir, "");
     struct fs_names names = { 0 };
     bool ok = fs_list(fs, strbuf_cstr(&path), &names, err);
+    if (names.count > 1)
+        qsort(names.names, names.count, sizeof names.names[0], compare_widths);
+    r->wide = mem_alloc(names.count * sizeof *r->wide);
+    r->wide_count = 0;
     for (size_t i = 0; i < names.count && ok; i++) {
         struct str name = str_of(names.names[i]);
         char file[PATH_BYTES];
@@ -203,6 +234,7 @@ static bool list_partition(struct recovery *r, const char *dir, struct err *err)
         else if (str_ends(name, STR(".parquet")))
             ok = take_file(r, strbuf_cstr(&path), dir, names.names[i], err);
     }
+    free(r->wide);
     fs_names_fini(&names);
     strbuf_fini(&path);
     return ok;
@@ -335,7 +367,7 @@ static void mark_covered(struct recovery *r)
         if (r->parts[i].fate != FATE_ACTIVE || !covers_anything(r, i))
             continue;
         struct part *part = r->parts[i].part;
-        if (parquet_verify(part->file, &why)) {
+        if ((part->file != NULL || part_remember_file(part, &why)) && parquet_verify(part->file, &why)) {
             cover(r, i);
             continue;
         }
@@ -343,6 +375,25 @@ static void mark_covered(struct recovery *r)
         remove_found(r, i);
         i--;
     }
+}
+
+/* Those whose cover turned out to be damaged. */
+static bool remember_active(struct recovery *r, struct err *err)
+{
+    for (size_t i = 0; i < r->parts_count; i++) {
+        struct part *part = r->parts[i].part;
+        struct err why = { 0 };
+        if (r->parts[i].fate != FATE_ACTIVE || part->file != NULL || part_remember_file(part, &why))
+            continue;
+        if (!is_damage(&why)) {
+            *err = why;
+            return false;
+        }
+        add_damaged(r, part->path, part->partition.dir, &part->name, &why);
+        remove_found(r, i);
+        i--;
+    }
+    return true;
 }
 
 struct flush_count {
@@ -566,6 +617,9 @@ bool table_recover(struct table *t, struct err *err)
     if (ok) {
         mark_cuts(&r);
         mark_covered(&r);
+        ok = remember_active(&r, err);
+    }
+    if (ok) {
         mark_incomplete(&r);
         adopt_parts(&r);
         t->block_next = r.last_block + 1;

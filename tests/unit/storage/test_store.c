@@ -301,6 +301,29 @@ static void a_damaged_merged_part_gives_way_to_its_sources(void **state)
     free(path);
 }
 
+static void a_start_keeps_no_footers_of_what_a_merge_replaced(void **state)
+{
+    struct fixture *f = *state;
+    struct table_part_info *parts;
+    size_t count, old = 0;
+    ddl(f, create);
+    fill(f, "t", &one, 1);
+    fill(f, "t", two, 2);
+    ddl(f, "OPTIMIZE TABLE t FINAL");
+    fixture_reopen(f);
+    struct table *t = find_table(f, "t");
+    table_parts(t, &parts, &count);
+    for (size_t i = 0; i < count; i++) {
+        assert_true(parts[i].active == (parts[i].part->file != NULL));
+        old += !parts[i].active;
+        part_unref(parts[i].part);
+    }
+    assert_int_equal(old, 2);
+    free(parts);
+    table_unref(t);
+    check_table(f, "t", "1:1:a 1:2:b 2:2:c");
+}
+
 static void a_deleted_part_takes_nothing_else_with_it(void **state)
 {
     struct fixture *f = *state;
@@ -396,6 +419,7 @@ int main(void)
         T(names_of_any_bytes_are_kept),
         T(a_damaged_part_is_set_aside_alone),
         T(a_damaged_merged_part_gives_way_to_its_sources),
+        T(a_start_keeps_no_footers_of_what_a_merge_replaced),
         T(a_deleted_part_takes_nothing_else_with_it),
         T(a_table_without_its_definition_is_set_aside),
         T(a_damaged_token_log_never_stops_the_start),
