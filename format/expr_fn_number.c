@@ -381,7 +381,9 @@ bool call_bar(struct eval *e, const struct node *node, const struct value *args,
     struct strbuf *text = eval_text(e);
     if (!(width >= 1 && width <= 1000))
         return err_set(e->err, ERR_ARGUMENT_OUT_OF_BOUND, "Max_width argument must be >= 1 and <= 1000");
-    double blocks = isnan(x) || x <= min || max <= min ? 0 : x >= max ? width : (x - min) * width / (max - min);
+    double blocks = x >= max ? width : (x - min) * width / (max - min);
+    if (!(x > min && max > min && blocks > 0)) /* nor when one of them is NaN */
+        blocks = 0;
     for (double i = 0; i < floor(blocks); i++)
         strbuf_add_text(text, "\u2588");
     strbuf_add_text(text, parts[(int)((blocks - floor(blocks)) * 8)]);
