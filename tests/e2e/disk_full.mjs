@@ -95,7 +95,7 @@ await test(d, {
     await d.kill()
     await d.launch()
     for (let turn = 0; turn < 3; turn++) {
-      await until(() => fs.existsSync(reserve), 'the reserve', 30)
+      await until(() => fs.existsSync(reserve), 'the reserve')
       fill()
       const flying = await d.insert('t', `{"id":${2000 + turn},"s":"y"}`)
       equal(flying.status, 200, flying.text.slice(0, 200))

@@ -57,7 +57,7 @@ await test(d, {
     const noise = parallel(48, Array.from({ length: 48 }, (_, n) => async () => {
       for (let i = 0; loud; i++) await d.insert('t', JSON.stringify({ id: 2000000 + n * 100000 + i, s: pad(n * 100000 + i) }), { ...noWait, ...small })
     }))
-    await until(async () => (await d.metric('sluice_http_throttled_total')) > 50, 'refusals', 60)
+    await until(async () => (await d.metric('sluice_http_throttled_total')) > 50, 'refusals')
     for (let id = 0; id < 5; id++) equal((await d.insert('quiet', `{"id":${id}}`)).status, 200, `quiet insert ${id}`)
     loud = false
     await noise
@@ -69,10 +69,10 @@ await test(d, {
     const before = await d.metric('sluice_http_connections')
     const sockets = await Promise.all(Array.from({ length: 200 }, () => connect(d)))
     sockets.forEach((socket, i) => socket.write(head(1000000) + 'x'.repeat(i * 10)))
-    await until(async () => (await d.metric('sluice_http_connections')) >= before + 200, '200 connections', 30)
+    await until(async () => (await d.metric('sluice_http_connections')) >= before + 200, '200 connections')
     const rows = await d.rows('SELECT count() FROM t')
     equal((await d.insert('quiet', '{"id":1000}')).status, 200, 'an insert beside them')
-    await until(async () => (await d.metric('sluice_http_connections')) <= before + 1, 'the connections to be gone', 30)
+    await until(async () => (await d.metric('sluice_http_connections')) <= before + 1, 'the connections to be gone')
     equal(await d.rows('SELECT count() FROM t'), rows, 'nothing of them is stored')
     sockets.forEach((socket) => socket.destroy())
   },
@@ -106,13 +106,13 @@ await test(d, {
       socket.once('data', (data) => answers.push(/^HTTP\/1.1 (\d+)[^]*X-ClickHouse-Exception-Code: (\d+)/.exec(data)?.slice(1)))
       socket.write(head(20000000) + 'x'.repeat(1000))
     }
-    await until(() => answers.length >= count - most, 'the refusals', 60)
+    await until(() => answers.length >= count - most, 'the refusals')
     for (const answer of answers) equal(answer, ['503', '241'], 'a refusal')
     check(answers.length < count, 'some are read')
     await admin(d)
     if (!sanitized) check(resident(d) <= (128 + 64) << 20, `resident at most ${resident(d) >> 20} MiB`)
     sockets.forEach((socket) => socket.destroy())
-    await until(async () => (await d.metric('sluice_memory_bytes')) === 0, 'the memory', 30)
+    await until(async () => (await d.metric('sluice_memory_bytes')) === 0, 'the memory')
   },
 })
 
@@ -145,9 +145,9 @@ await test(d, {
     for (let id = 0; id < 10; id++) equal((await d.insert('t', `{"id":${id}}`, slow)).status, 200, 'before')
     const sockets = await Promise.all(Array.from({ length: 300 }, () => connect(d)))
     await admin(d)
-    await until(async () => (await d.metric('sluice_buffer_inserts')) === 0, 'the commit', 20)
+    await until(async () => (await d.metric('sluice_buffer_inserts')) === 0, 'the commit')
     sockets.forEach((socket) => socket.destroy())
-    await until(async () => (await d.insert('t', '{"id":20}', { insert_deduplication_token: 'x' }).catch(() => ({}))).status === 200, 'a connection', 20)
+    await until(async () => (await d.insert('t', '{"id":20}', { insert_deduplication_token: 'x' }).catch(() => ({}))).status === 200, 'a connection')
     equal(await d.rows('SELECT count() FROM t'), [[11]], 'rows')
   },
 })
@@ -177,7 +177,7 @@ if (faults) {
         equal([again.status, again.headers['x-sluice-duplicate']], [200, id === 0 ? undefined : '1'], `the token at ${offset}`)
         equal((await d.insert('t', `{"id":${++id}}`)).status, 200, 'an insert')
         await d.insert('t', `{"id":${++id}}`, noWait)
-        await until(async () => Number(await d.sql(`SELECT count() FROM t WHERE id = ${id}`)) === 1, 'the flush', 10)
+        await until(async () => Number(await d.sql(`SELECT count() FROM t WHERE id = ${id}`)) === 1, 'the flush')
       }
       equal(await d.rows('SELECT count(), uniqExact(id) FROM t'), [[9, 9]], 'rows')
       await d.restart()
