@@ -184,7 +184,8 @@ static bool take_reserved(struct settings_request *s, struct str name, struct st
     };
     for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
         if (str_is(name, texts[i].name)) {
-            *texts[i].value = value;
+            if (texts[i].value->data == NULL) /* of several the first one counts */
+                *texts[i].value = value;
             if (texts[i].given != NULL)
                 *texts[i].given = true;
             return true;

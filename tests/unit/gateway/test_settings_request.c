@@ -64,11 +64,13 @@ static void parameters_and_settings_are_told_apart(void **state)
     (void)state;
     const char *url = "?query=SELECT%20%7Bx%3AUInt8%7D+%2B+1&param_x=5&&=y&database=db&default_format=JSON&compress=1"
                       "&wait_for_async_insert=0&wait_for_async_insert=1&async_insert_busy_timeout_ms=10"
-                      "&async_insert_max_data_size=1Mi&query_id=q&user=u&wait_end_of_query=1&decompress=0";
+                      "&async_insert_max_data_size=1Mi&query_id=q&user=u&wait_end_of_query=1&decompress=0&query=2&"
+                      "database=other&user=";
     assert_int_equal(read_all(url + 1, &s, arena, &err), ERR_OK);
     assert_true(str_is(s.query, "SELECT {x:UInt8} + 1"));
     assert_int_equal(s.params_count, 1);
     assert_true(str_is(s.params[0].name, "x") && str_is(s.params[0].value, "5"));
+    /* of these the first one counts */
     assert_true(str_is(s.database, "db") && str_is(s.default_format, "JSON") && str_is(s.query_id, "q"));
     assert_true(s.user_given && str_is(s.user, "u") && s.password.len == 0 && s.compress && !s.decompress);
     assert_true(s.wait); /* the last one counts */
