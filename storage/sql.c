@@ -38,7 +38,8 @@ static struct str database_of(const struct sql_run *run, const struct sql_statem
     return statement->database.len > 0 ? statement->database : run->session->database;
 }
 
-bool sql_setting_is_on(const struct sql_run *run, const char *name)
+/* Of the statement's own clause, else of the session; "" where nobody says. */
+static struct str setting_value(const struct sql_run *run, const char *name)
 {
     const struct sql_session *session = run->session;
     const struct sql_result *result = run->result;
@@ -48,7 +49,34 @@ bool sql_setting_is_on(const struct sql_run *run, const char *name)
     for (size_t i = 0; i < result->settings_count; i++)
         if (str_is(result->settings[i].name, name))
             value = result->settings[i].value;
+    return value;
+}
+
+bool sql_setting_is_on(const struct sql_run *run, const char *name)
+{
+    struct str value = setting_value(run, name);
     return str_is(value, "1") || str_eq_nocase(value, STR("true"));
+}
+
+/* Settings that would make other rows, and are not done here: no answer is better than a wrong one. */
+static bool check_settings(const struct sql_run *run, struct err *err)
+{
+    static const char *const names[] = { "additional_result_filter",
+                                         "additional_table_filters",
+                                         "aggregate_functions_null_for_empty",
+                                         "asterisk_include_alias_columns",
+                                         "asterisk_include_materialized_columns",
+                                         "empty_result_for_aggregation_by_empty_set",
+                                         "group_by_use_nulls",
+                                         "least_greatest_legacy_null_behavior",
+                                         "prefer_column_name_to_alias",
+                                         "transform_null_in" };
+    for (size_t i = 0; i < ARRAY_COUNT(names); i++) {
+        struct str value = setting_value(run, names[i]);
+        if (value.len > 0 && !str_is(value, "0") && !str_is(value, "{}") && !str_eq_nocase(value, STR("false")))
+            return err_set(err, ERR_NOT_IMPLEMENTED, "the setting %s is not supported", names[i]);
+    }
+    return true;
 }
 
 /* The definition of the temporary table that the statement names; NULL: it names none. */
@@ -434,7 +462,7 @@ static bool dispatch(struct sql_run *run, struct sql_statement *statement, struc
     switch (statement->kind) {
     case SQL_SELECT:
         return (statement->database.len == 0 || need_database(run, statement->database, err)) &&
-               run_select(run, statement->query, err);
+               check_settings(run, err) && run_select(run, statement->query, err);
     case SQL_EXPLAIN:
         return explain(run, statement, err);
     case SQL_SHOW_CREATE:

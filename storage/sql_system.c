@@ -858,5 +858,6 @@ bool sql_source_find(struct sql_run *run, struct sql_table *table, struct err *e
     if (!store_table(session->store, table->database, table->name, &found, err))
         return false;
     use_table(run, table, found);
-    return !table->final_ || use_final(table, err);
+    bool of_setting = table->source->def->rule.kind != COLLAPSE_NOTHING && sql_setting_is_on(run, "final");
+    return (!table->final_ && !of_setting) || use_final(table, err);
 }
