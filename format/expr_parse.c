@@ -908,6 +908,8 @@ static struct node *parse_lambda(struct parser *p, struct node *before)
     for (size_t i = 0; i < count; i++)
         if (names[i]->kind != NODE_COLUMN)
             return fail(p, "names of a lambda's arguments");
+    if (count == 0)
+        return fail(p, "a name of a lambda's argument");
     struct node *body = parse_expression(p), *node = new_node(p, NODE_LAMBDA);
     if (body == NULL)
         return NULL;
