@@ -4,23 +4,16 @@
 #include "format/sql_types.h"
 #include "format/string_ops.h"
 
-/* Of the functions that know any case as their own: op. */
-static bool folds(const struct node *node)
-{
-    return node->function->call == call_count_matches && node->op != 0;
-}
-
-static bool compile_literal(struct binder *b, struct node *node, size_t arg)
+static bool compile_literal(struct binder *b, struct node *node, size_t arg, bool fold)
 {
     struct str pattern;
-    return !node_literal_str(node->args[arg], &pattern) ||
-           regex_new(pattern, folds(node), b->arena, &node->regex, b->err);
+    return !node_literal_str(node->args[arg], &pattern) || regex_new(pattern, fold, b->arena, &node->regex, b->err);
 }
 
 /* Where the engine takes no other. */
-static bool need_literal(struct binder *b, struct node *node, size_t arg)
+static bool need_literal(struct binder *b, struct node *node, size_t arg, bool fold)
 {
-    if (!compile_literal(b, node, arg))
+    if (!compile_literal(b, node, arg, fold))
         return false;
     return node->regex != NULL || node_is_null(node->args[arg]) ||
            err_set(b->err, ERR_ILLEGAL_COLUMN, "Argument %zu of function %s must be a constant", arg + 1,
@@ -29,7 +22,7 @@ static bool need_literal(struct binder *b, struct node *node, size_t arg)
 
 static bool need_groups(struct binder *b, struct node *node)
 {
-    return need_literal(b, node, 1) &&
+    return need_literal(b, node, 1, false) &&
            (node->regex == NULL || regex_groups(node->regex) > 0 ||
             err_set(b->err, ERR_BAD_ARGUMENTS, "There are no groups in the regular expression of function %s",
                     node->function->name));
@@ -37,17 +30,17 @@ static bool need_groups(struct binder *b, struct node *node)
 
 bool bind_match(struct binder *b, struct node *node)
 {
-    return bind_uint8(b, node) && compile_literal(b, node, 1);
+    return bind_uint8(b, node) && compile_literal(b, node, 1, false);
 }
 
 bool bind_extract(struct binder *b, struct node *node)
 {
-    return bind_string(b, node) && need_literal(b, node, 1);
+    return bind_string(b, node) && need_literal(b, node, 1, false);
 }
 
 bool bind_extract_all(struct binder *b, struct node *node)
 {
-    return bind_strings(b, node) && need_literal(b, node, 1);
+    return bind_strings(b, node) && need_literal(b, node, 1, false);
 }
 
 bool bind_extract_groups(struct binder *b, struct node *node)
@@ -63,31 +56,40 @@ bool bind_extract_all_groups(struct binder *b, struct node *node)
     return true;
 }
 
+/* op 1: any case */
 bool bind_count_matches(struct binder *b, struct node *node)
 {
-    return bind_uint64(b, node) && need_literal(b, node, 1);
+    return bind_uint64(b, node) && need_literal(b, node, 1, node->op == 1);
 }
 
 bool bind_replace_regexp(struct binder *b, struct node *node)
 {
-    return bind_string(b, node) && compile_literal(b, node, 1);
+    return bind_string(b, node) && compile_literal(b, node, 1, false);
 }
 
 bool bind_split_by_regexp(struct binder *b, struct node *node)
 {
-    return bind_strings(b, node) && need_literal(b, node, 0);
+    return bind_strings(b, node) && need_literal(b, node, 0, false);
 }
 
 /* ---- searches ---- */
+
+static bool eval_goes_on(void *watcher, struct err *err)
+{
+    const struct eval *e = watcher;
+    return e->goes_on(e->watcher, e->held_told, err);
+}
 
 /* Begins to search text for the pattern. False: it is none. */
 static bool begin(struct eval *e, const struct node *node, const struct value *text, const struct value *pattern,
                   struct regex_search *search)
 {
     const struct regex *regex = node->regex;
-    if (regex == NULL && !regex_new(pattern->s, folds(node), eval_scratch(e), &regex, e->err))
+    if (regex == NULL && !regex_new(pattern->s, false, eval_scratch(e), &regex, e->err))
         return false;
     regex_search_init(search, regex, text->s);
+    search->goes_on = e->goes_on == NULL ? NULL : eval_goes_on;
+    search->watcher = e;
     return true;
 }
 

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "base/strbuf.h"
+#include "base/text.h"
 
 enum { PATTERN_BYTES_MAX = 64 << 10, REPEATS_MAX = 1000 };
-enum { STEPS_MAX = 10000000, HEAP_KIB_MAX = 16 << 10 }; /* of one search */
+/* Of all searches of one text: items of the pattern that are tried, and what repetitions pass over, 16 bytes a step. (A
+ * limit of PCRE2's own begins anew at each place of the text.) */
+enum { STEPS_MAX = 50000000, STEPS_UNASKED = 4096, BYTES_PER_STEP = 16, HEAP_KIB_MAX = 16 << 10 };
 
 struct regex {
-    pcre2_code *code;
-    pcre2_match_context *limits;
+    pcre2_code *code, *careful_code; /* careful: of texts that are no UTF-8, which it looks at anew each time */
     uint32_t groups;
 };
 
@@ -253,25 +255,29 @@ static void keep(void *memory, void *arena)
     (void)arena;
 }
 
-static bool compile(struct rewriter *r, bool fold, struct arena *arena, struct regex *regex)
+static bool compile_with(struct rewriter *r, uint32_t options, pcre2_compile_context *context, pcre2_code **out)
 {
     struct str pattern = strbuf_view(&r->out);
-    uint32_t options = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY |
-                       PCRE2_NEVER_BACKSLASH_C | PCRE2_NEVER_UCP | (fold ? PCRE2_CASELESS : 0);
     int code;
     size_t offset;
+    *out = pcre2_compile((PCRE2_SPTR)pattern.data, pattern.len, options, &code, &offset, context);
+    if (*out != NULL)
+        return true;
+    (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)r->message, sizeof(r->message));
+    return refuse(r, r->message);
+}
+
+static bool compile(struct rewriter *r, bool fold, struct arena *arena, struct regex *regex)
+{
+    uint32_t options = PCRE2_UTF | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_BACKSLASH_C | PCRE2_NEVER_UCP |
+                       PCRE2_AUTO_CALLOUT | (fold ? PCRE2_CASELESS : 0);
     pcre2_general_context *memory = pcre2_general_context_create(take, keep, arena);
     pcre2_compile_context *context = pcre2_compile_context_create(memory);
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
-    regex->code = pcre2_compile((PCRE2_SPTR)pattern.data, pattern.len, options, &code, &offset, context);
-    if (regex->code == NULL) {
-        (void)pcre2_get_error_message(code, (PCRE2_UCHAR *)r->message, sizeof(r->message));
-        return refuse(r, r->message);
-    }
-    regex->limits = pcre2_match_context_create(memory);
-    (void)pcre2_set_match_limit(regex->limits, STEPS_MAX);
-    (void)pcre2_set_heap_limit(regex->limits, HEAP_KIB_MAX);
+    if (!compile_with(r, options, context, &regex->code) ||
+        !compile_with(r, options | PCRE2_MATCH_INVALID_UTF, context, &regex->careful_code))
+        return false;
     (void)pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &regex->groups);
     return true;
 }
@@ -297,29 +303,60 @@ size_t regex_groups(const struct regex *regex)
 
 /* ---- searching ---- */
 
+static int count_step(pcre2_callout_block *block, void *context)
+{
+    struct regex_search *search = context;
+    size_t here = block->current_position, before = search->place;
+    search->place = here;
+    search->steps += 1 + (here > before ? here - before : before - here) / BYTES_PER_STEP;
+    if (search->steps > STEPS_MAX) {
+        err_set(search->err, ERR_TIMEOUT_EXCEEDED, "a regular expression takes too much for a text of %zu bytes",
+                search->text.len);
+        return PCRE2_ERROR_CALLOUT;
+    }
+    if (search->goes_on == NULL || search->steps - search->asked < STEPS_UNASKED)
+        return 0;
+    search->asked = search->steps;
+    return search->goes_on(search->watcher, search->err) ? 0 : PCRE2_ERROR_CALLOUT;
+}
+
 void regex_search_init(struct regex_search *search, const struct regex *regex, struct str text)
 {
     pcre2_match_data *match = pcre2_match_data_create(regex->groups + 1, NULL);
-    must(match != NULL);
-    *search = (struct regex_search){
-        .regex = regex, .text = text, .match = match, .bounds = pcre2_get_ovector_pointer(match)
-    };
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    must(match != NULL && limits != NULL);
+    (void)pcre2_set_heap_limit(limits, HEAP_KIB_MAX);
+    (void)pcre2_set_callout(limits, count_step, search);
+    *search = (struct regex_search){ .regex = regex,
+                                     .text = text,
+                                     .is_utf8 = text_is_utf8(text),
+                                     .match = match,
+                                     .limits = limits,
+                                     .bounds = pcre2_get_ovector_pointer(match) };
 }
 
 void regex_search_fini(struct regex_search *search)
 {
     pcre2_match_data_free(search->match);
+    pcre2_match_context_free(search->limits);
 }
 
 bool regex_search_from(struct regex_search *search, size_t from, bool *found, struct err *err)
 {
     const char *text = search->text.len == 0 ? "" : search->text.data;
-    int groups = pcre2_match(search->regex->code, (PCRE2_SPTR)text, search->text.len, from, 0, search->match,
-                             search->regex->limits);
+    const struct regex *regex = search->regex;
+    while (search->is_utf8 && from < search->text.len && ((unsigned char)text[from] & 0xc0) == 0x80)
+        from++; /* to the next character */
+    search->err = err;
+    int groups = pcre2_match(search->is_utf8 ? regex->code : regex->careful_code, (PCRE2_SPTR)text, search->text.len,
+                             from, search->is_utf8 ? PCRE2_NO_UTF_CHECK : 0, search->match, search->limits);
     *found = groups > 0;
-    return *found || groups == PCRE2_ERROR_NOMATCH ||
-           err_set(err, ERR_TIMEOUT_EXCEEDED, "a regular expression takes too much for a text of %zu bytes",
-                   search->text.len);
+    if (*found || groups == PCRE2_ERROR_NOMATCH)
+        return true;
+    return groups == PCRE2_ERROR_CALLOUT
+               ? false
+               : err_set(err, ERR_TIMEOUT_EXCEEDED, "a regular expression keeps too much for a text of %zu bytes",
+                         search->text.len);
 }
 
 struct str regex_search_group(const struct regex_search *search, size_t group)

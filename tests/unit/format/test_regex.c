@@ -112,6 +112,76 @@ static void what_would_take_for_ever_is_an_error(void **state)
     arena_free(arena);
 }
 
+/* Each place of the text is quick enough by itself, and what is passed over counts. */
+static void all_searches_of_a_text_share_the_limit(void **state)
+{
+    struct arena *arena = arena_new(1024);
+    const struct regex *regex;
+    struct regex_search search;
+    struct err err = { 0 };
+    static char text[20000];
+    bool found = true, ok = true;
+    (void)state;
+    memset(text, 'a', sizeof(text));
+    assert_true(regex_new(STR("(a*)(a*)[^a]|a"), false, arena, &regex, &err));
+    regex_search_init(&search, regex, str_make(text, sizeof(text)));
+    for (size_t from = 0; ok && from < sizeof(text); from++)
+        ok = regex_search_from(&search, from, &found, &err);
+    assert_false(ok);
+    assert_int_equal(err.code, ERR_TIMEOUT_EXCEEDED);
+    regex_search_fini(&search);
+    arena_free(arena);
+}
+
+static bool not_any_more(void *watcher, struct err *err)
+{
+    int *left = watcher;
+    return --*left > 0 || err_set(err, ERR_QUERY_WAS_CANCELLED, "enough");
+}
+
+static void a_search_is_given_up_when_asked(void **state)
+{
+    struct arena *arena = arena_new(1024);
+    const struct regex *regex;
+    struct regex_search search;
+    struct err err = { 0 };
+    static char text[3000];
+    bool found;
+    int left = 3;
+    (void)state;
+    memset(text, 'a', sizeof(text));
+    assert_true(regex_new(STR("(a*)(a*)[^a]"), false, arena, &regex, &err));
+    regex_search_init(&search, regex, str_make(text, sizeof(text)));
+    search.goes_on = not_any_more;
+    search.watcher = &left;
+    assert_false(regex_search_from(&search, 0, &found, &err));
+    assert_int_equal(err.code, ERR_QUERY_WAS_CANCELLED);
+    assert_int_equal(left, 0);
+    regex_search_fini(&search);
+    arena_free(arena);
+}
+
+static void a_match_begins_with_a_character(void **state)
+{
+    struct arena *arena = arena_new(1024);
+    const struct regex *regex;
+    struct regex_search search;
+    struct err err = { 0 };
+    bool found;
+    (void)state;
+    assert_true(regex_new(STR("."), false, arena, &regex, &err));
+    regex_search_init(&search, regex, STR("\xc3\xa9x"));
+    assert_true(regex_search_from(&search, 1, &found, &err) && found);
+    assert_int_equal(search.bounds[0], 2);
+    assert_true(regex_search_from(&search, 3, &found, &err) && !found);
+    regex_search_fini(&search);
+    regex_search_init(&search, regex, STR("\xc3\xa9\xff\xc3\xa9")); /* no UTF-8 as a whole */
+    assert_true(regex_search_from(&search, 2, &found, &err) && found);
+    assert_int_equal(search.bounds[0], 3);
+    regex_search_fini(&search);
+    arena_free(arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +189,9 @@ int main(void)
         cmocka_unit_test(what_pcre2_means_otherwise_is_rewritten),
         cmocka_unit_test(groups_that_took_no_part_are_empty),
         cmocka_unit_test(what_would_take_for_ever_is_an_error),
+        cmocka_unit_test(all_searches_of_a_text_share_the_limit),
+        cmocka_unit_test(a_search_is_given_up_when_asked),
+        cmocka_unit_test(a_match_begins_with_a_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
