@@ -79,7 +79,8 @@ bool call_array_resize(struct eval *e, const struct node *node, const struct val
     struct column *list = eval_temp(e, node->result);
     int64_t wanted = (int64_t)value_as_wide(&args[1]).w[0];
     bool front = args[1].class == VALUE_INT && wanted < 0;
-    size_t size = front ? (size_t)-wanted : (size_t)wanted, count = list_span(&args[0]).count, kept = MIN(size, count);
+    size_t size = front ? 0 - (size_t)wanted : (size_t)wanted, count = list_span(&args[0]).count,
+           kept = MIN(size, count);
     const struct value *with = node->args_count > 2 ? &args[2] : NULL;
     if (front && !pad(e, list, with, size - kept))
         return false;
@@ -285,19 +286,30 @@ bool bind_has_many(struct binder *b, struct node *node)
     return bind_common(b, node, 0, 1, &common);
 }
 
-/* The elements of b, one after the other, in a. */
+static bool same_element(const struct value *a, size_t i, const struct value *b, size_t k)
+{
+    return column_compare(list_items(a, 0), list_span(a).from + i, list_items(b, 0), list_span(b).from + k) == 0;
+}
+
+/* The elements of b, one after the other, in a: by Knuth, Morris and Pratt, as both may be long and alike. */
 static bool has_run(const struct value *a, const struct value *b)
 {
-    struct list_span in = list_span(a), of = list_span(b);
-    for (size_t i = 0; i + of.count <= in.count; i++) {
-        size_t same = 0;
-        while (same < of.count &&
-               column_compare(list_items(a, 0), in.from + i + same, list_items(b, 0), of.from + same) == 0)
-            same++;
-        if (same == of.count)
-            return true;
+    size_t wanted = list_span(b).count, count = list_span(a).count, same = 0;
+    size_t *back = mem_zalloc((wanted + 1) * sizeof(*back)); /* what still fits where the next one does not */
+    for (size_t i = 1; i < wanted; i++) {
+        while (same > 0 && !same_element(b, i, b, same))
+            same = back[same];
+        same += same_element(b, i, b, same);
+        back[i + 1] = same;
     }
-    return false;
+    same = 0;
+    for (size_t i = 0; i < count && same < wanted; i++) {
+        while (same > 0 && !same_element(a, i, b, same))
+            same = back[same];
+        same += same_element(a, i, b, same);
+    }
+    free(back);
+    return same == wanted;
 }
 
 /* a all, o one, r a run */
@@ -334,6 +346,15 @@ bool bind_array_set(struct binder *b, struct node *node)
     return bind_common(b, node, 0, 1, &common);
 }
 
+/* Which elements have come before; freed by the caller. */
+static bool *repeated(const struct element *elements, size_t count)
+{
+    bool *again = mem_zalloc(count + 1);
+    for (size_t i = 1; i < count; i++)
+        again[elements[i].at] = compare_elements(&elements[i - 1], &elements[i]) == 0;
+    return again;
+}
+
 /* Each element of the first array once that is in all others (op i); each that is not in the second (op e). */
 bool call_array_set(struct eval *e, const struct node *node, const struct value *args, struct value *out)
 {
@@ -341,24 +362,22 @@ bool call_array_set(struct eval *e, const struct node *node, const struct value 
     struct list_span span = list_span(&args[0]);
     const struct column *items = list_items(&args[0], 0);
     bool ok = true;
-    struct element **others = mem_alloc(node->args_count * sizeof(*others));
+    struct element **sets = mem_alloc(node->args_count * sizeof(*sets));
     for (size_t k = 0; k < node->args_count; k++)
-        others[k] = sorted(&args[k]);
+        sets[k] = sorted(&args[k]);
+    bool *again = repeated(sets[0], span.count);
     for (size_t i = 0; ok && i < span.count; i++) {
         size_t in = 0;
         for (size_t k = 1; k < node->args_count; k++)
-            in += is_among(others[k], list_span(&args[k]).count, items, span.from + i);
-        size_t first = i;
-        for (size_t j = 0; node->op == 'i' && j < i && first == i; j++)
-            if (column_compare(items, span.from + j, items, span.from + i) == 0)
-                first = j;
-        if (node->op == 'i' ? in == node->args_count - 1 && first == i : in == 0) {
+            in += is_among(sets[k], list_span(&args[k]).count, items, span.from + i);
+        if (node->op == 'i' ? in == node->args_count - 1 && !again[i] : in == 0) {
             struct value v = value_load(items, span.from + i);
             ok = eval_cast_into(e, &v, children_of(list));
         }
     }
     for (size_t k = 0; k < node->args_count; k++)
-        free(others[k]);
-    free(others);
+        free(sets[k]);
+    free(sets);
+    free(again);
     return ok && list_finish(e, list, out);
 }

@@ -25,14 +25,20 @@ static const struct node *body_of(const struct node *node)
 
 /* ---- binding ---- */
 
+static bool need_lambda(struct binder *b, const struct node *node)
+{
+    return (has_lambda(node) && node->args[0]->args_count == node->args_count) ||
+           err_set(b->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
+                   "function %s needs a lambda, and an array for each of its arguments", node->function->name);
+}
+
 /* Types of the lambda's arguments: those of the elements of the arrays behind it. */
 static bool bind_lambda(struct binder *b, struct node *node)
 {
     struct node *lambda = node->args[0];
-    size_t count = lambda->kind == NODE_LAMBDA ? lambda->args_count - 1 : 0;
-    if (lambda->kind != NODE_LAMBDA || count != node->args_count - 1)
-        return err_set(b->err, ERR_NUMBER_OF_ARGUMENTS_DOESNT_MATCH,
-                       "function %s needs a lambda, and an array for each of its arguments", node->function->name);
+    size_t count = node->args_count - 1;
+    if (!need_lambda(b, node))
+        return false;
     if (b->lambdas == LAMBDAS_MAX || b->slots + count > SLOTS_MAX)
         return err_set(b->err, ERR_TOO_DEEP_RECURSION, "lambdas in lambdas, deeper than %d", LAMBDAS_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -147,7 +153,7 @@ bool call_array_map(struct eval *e, const struct node *node, const struct value 
 bool bind_array_filter(struct binder *b, struct node *node)
 {
     node->type = bind_plain(b, node, first_array(node));
-    return bind_lambda(b, node) && bind_condition(b, node);
+    return need_lambda(b, node) && bind_condition(b, node);
 }
 
 bool call_array_filter(struct eval *e, const struct node *node, const struct value *args, struct value *out)
@@ -186,7 +192,7 @@ bool call_array_test(struct eval *e, const struct node *node, const struct value
 /* f first, l last; F and L their places; n and N those that may be NULL */
 bool bind_array_find(struct binder *b, struct node *node)
 {
-    if (!bind_lambda(b, node) || !bind_condition(b, node))
+    if (!need_lambda(b, node) || !bind_condition(b, node))
         return false;
     const struct type *element = bind_plain(b, node, 1)->children[0];
     bool place = node->op == 'F' || node->op == 'L', null = node->op == 'n' || node->op == 'N';
