@@ -1,5 +1,4 @@
 /* expr_bind.c: which type every part of an expression has, and whether its functions take their arguments. */
-#include <gnutls/gnutls.h>
 #include <string.h>
 
 #include "base/must.h"

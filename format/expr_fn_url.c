@@ -25,7 +25,7 @@ static bool is_word(char c)
 static struct str scheme(struct str url)
 {
     size_t at = 0;
-    while (at < url.len && (is_word(url.data[at]) || (at > 0 && strchr(".-+", url.data[at]) != NULL)))
+    while (at < url.len && (is_word(url.data[at]) || (at > 0 && find_any(str_sub(url, at, 1), 0, ".-+") == 0)))
         at++;
     return str_sub(url, 0, url.len > 0 && is_digit(url.data[0]) ? 0 : at);
 }
