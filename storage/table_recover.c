@@ -358,36 +358,27 @@ static void remove_found(struct recovery *r, size_t at)
     r->parts_count--;
 }
 
-static void mark_covered(struct recovery *r)
+/* Each part that is still active when its turn comes, the widest first, stays so; without a footer, because its cover
+ * turned out to be damaged, it gets it again. */
+static bool mark_covered(struct recovery *r, struct err *err)
 {
     if (r->parts_count > 1)
         qsort(r->parts, r->parts_count, sizeof *r->parts, compare_found);
     for (size_t i = 0; i < r->parts_count; i++) {
-        struct err why = { 0 };
-        if (r->parts[i].fate != FATE_ACTIVE || !covers_anything(r, i))
-            continue;
-        struct part *part = r->parts[i].part;
-        if ((part->file != NULL || part_remember_file(part, &why)) && parquet_verify(part->file, &why)) {
-            cover(r, i);
-            continue;
-        }
-        add_damaged(r, part->path, part->partition.dir, &part->name, &why);
-        remove_found(r, i);
-        i--;
-    }
-}
-
-/* Those whose cover turned out to be damaged. */
-static bool remember_active(struct recovery *r, struct err *err)
-{
-    for (size_t i = 0; i < r->parts_count; i++) {
         struct part *part = r->parts[i].part;
         struct err why = { 0 };
-        if (r->parts[i].fate != FATE_ACTIVE || part->file != NULL || part_remember_file(part, &why))
+        if (r->parts[i].fate != FATE_ACTIVE)
             continue;
-        if (!is_damage(&why)) {
+        bool opened = part->file != NULL || part_remember_file(part, &why);
+        if (!opened && !is_damage(&why)) {
             *err = why;
             return false;
+        }
+        if (opened && !covers_anything(r, i))
+            continue;
+        if (opened && parquet_verify(part->file, &why)) {
+            cover(r, i);
+            continue;
         }
         add_damaged(r, part->path, part->partition.dir, &part->name, &why);
         remove_found(r, i);
@@ -616,8 +607,7 @@ bool table_recover(struct table *t, struct err *err)
     bool ok = read_log(&r, err) && list_table(&r, err);
     if (ok) {
         mark_cuts(&r);
-        mark_covered(&r);
-        ok = remember_active(&r, err);
+        ok = mark_covered(&r, err);
     }
     if (ok) {
         mark_incomplete(&r);
