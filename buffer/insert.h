@@ -35,9 +35,8 @@ struct insert {
     uint64_t arrival_ns;         /* monotonic */
     int64_t arrival_wall_ns;
     char batch_id[UUID_TEXT_BYTES]; /* set by buffers_put */
-    uint64_t
-        user_buffers_max; /* live ones of its user; beyond it his oldest is flushed early; 0: no limit of his own */
-    char *batch_id_to;    /* where buffers_put also writes it, before anybody can take the insert; may be NULL */
+    uint64_t user_buffers_max;      /* live ones of its user, beyond which his oldest is flushed early; 0: any number */
+    char *batch_id_to; /* where buffers_put also writes it, before anybody can take the insert; may be NULL */
 
     /* Verdict, set by sink or flusher before done is called. */
     enum insert_outcome outcome;

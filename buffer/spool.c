@@ -1001,6 +1001,7 @@ void spool_close(struct spool *spool)
     ranges_fini(&spool->kept_before);
     ranges_fini(&spool->done);
     ranges_fini(&spool->stored);
+    map_fini(&spool->batch_ids);
     cond_fini(&spool->changed);
     mutex_fini(&spool->lock);
     free(spool->data_dir);

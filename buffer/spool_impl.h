@@ -81,12 +81,12 @@ struct spool {
     struct fs_file *reading_file;
     struct map shapes;           /* key -> struct shape */
     struct list batches;         /* struct kept_batch */
-    struct map batch_ids;        /* id -> struct kept_batch */
     struct kept_member *members; /* of all batches, by sequence; from start on */
     size_t members_count;
 
     /* Between open and start. */
     struct ranges done, stored;
+    struct map batch_ids; /* id -> struct kept_batch */
 };
 
 void segment_path(const struct spool *spool, const struct segment *segment, const char *prefix, char path[PATH_BYTES]);

@@ -482,7 +482,7 @@ static void index_members(struct spool *spool)
         qsort(spool->members, count, sizeof(spool->members[0]), compare_members);
 }
 
-/* Where the sequence is, or would be. */
+/* The range that has the sequence, or NULL. */
 static struct kept_member *member_of(struct spool *spool, uint64_t sequence)
 {
     size_t low = 0, high = spool->members_count;
@@ -536,6 +536,7 @@ void spool_start(struct spool *spool, struct buffers *buffers)
                  (unsigned long long)spool->stats.bytes, (unsigned long long)spool->stats.lost);
     ranges_fini(&spool->done);
     ranges_fini(&spool->stored);
+    map_fini(&spool->batch_ids);
     spool->buffers = buffers;
     spool->options.wake_writer(spool->options.context);
     spool->options.wake_reader(spool->options.context);
@@ -847,6 +848,5 @@ void spool_reader_close(struct spool *spool)
     map_fini(&spool->shapes);
     LIST_EACH_SAFE (node, &spool->batches)
         kept_batch_free(LIST_ENTRY(node, struct kept_batch, link));
-    map_fini(&spool->batch_ids);
     free(spool->members);
 }
