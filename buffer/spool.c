@@ -144,11 +144,13 @@ static bool has_room_for_inserts(struct spool *spool, uint64_t need, struct err 
     return true;
 }
 
+enum contents { INSERTS, MARKS, NOTHING };
+
 /* Marks let segments go: they are tried with what little room there is. */
-static bool take_room(struct spool *spool, struct fs_file *file, bool for_inserts, struct err *err)
+static bool take_room(struct spool *spool, struct fs_file *file, enum contents contents, struct err *err)
 {
-    return fs_reserve(spool->options.fs, file, spool->options.segment_bytes, err) ||
-           (!for_inserts && err->code == ERR_NOT_ENOUGH_SPACE);
+    return contents == NOTHING || fs_reserve(spool->options.fs, file, spool->options.segment_bytes, err) ||
+           (contents == MARKS && err->code == ERR_NOT_ENOUGH_SPACE);
 }
 
 /* Whoever made the directory may have been stopped before that was safe. */
@@ -160,9 +162,20 @@ static bool make_dir(struct spool *spool, struct err *err)
     return spool->dir_safe;
 }
 
+/* A start may pass over sequences that the last segment does not have. */
+static uint32_t unpromised_before(struct spool *spool, const struct segment *segment)
+{
+    uint64_t count = spool->unpromised;
+    if (!list_empty(&spool->segments)) {
+        const struct segment *last = LIST_ENTRY(spool->segments.prev, struct segment, link);
+        count += segment->first - (last->first + last->count);
+    }
+    return (uint32_t)MIN(count, (uint64_t)UINT32_MAX);
+}
+
 /* The file is complete before it has its name. */
-static bool create_file(struct spool *spool, const struct segment *segment, bool for_inserts, struct fs_file **file,
-                        struct err *err)
+static bool create_file(struct spool *spool, const struct segment *segment, enum contents contents,
+                        struct fs_file **file, struct err *err)
 {
     struct fs *fs = spool->options.fs;
     struct strbuf head = { 0 };
@@ -170,9 +183,11 @@ static bool create_file(struct spool *spool, const struct segment *segment, bool
     struct err ignored;
     segment_path(spool, segment, "_tmp_", temp);
     segment_path(spool, segment, "", path);
-    spool_file_head(&head, spool->id, segment->first);
+    spool_file_head_add(&head, &(struct spool_file_head){ .spool = spool->id,
+                                                          .first_sequence = segment->first,
+                                                          .unpromised = unpromised_before(spool, segment) });
     bool made = make_dir(spool, err) && fs_create(fs, temp, file, err);
-    bool ok = made && take_room(spool, *file, for_inserts, err) && fs_append(fs, *file, strbuf_view(&head), err);
+    bool ok = made && take_room(spool, *file, contents, err) && fs_append(fs, *file, strbuf_view(&head), err);
     CRASH_POINT("spool.created");
     ok = ok && fs_sync(fs, *file, err) && fs_rename(fs, temp, path, err);
     CRASH_POINT("spool.renamed");
@@ -190,11 +205,11 @@ static bool create_file(struct spool *spool, const struct segment *segment, bool
 }
 
 /* On failure the current segment is as it was. */
-static bool open_segment(struct spool *spool, bool for_inserts, struct err *err)
+static bool open_segment(struct spool *spool, enum contents contents, struct err *err)
 {
     struct fs_file *file = NULL;
     struct segment *segment = segment_new(spool->number_next++, spool->sequence_next);
-    if (!create_file(spool, segment, for_inserts, &file, err)) {
+    if (!create_file(spool, segment, contents, &file, err)) {
         segment_free(segment);
         return false;
     }
@@ -204,6 +219,7 @@ static bool open_segment(struct spool *spool, bool for_inserts, struct err *err)
     spool->stats.bytes += segment->bytes;
     mutex_unlock(&spool->lock);
     must(spool->file == NULL);
+    spool->unpromised = 0;
     spool->file = file;
     spool->current = segment;
     return true;
@@ -278,7 +294,7 @@ static enum room make_room(struct spool *spool, uint64_t bytes, bool for_inserts
         return ROOM; /* it is too large for any segment: it has one of its own */
     if (spool->current != NULL && !end_segment(spool, err))
         return ROOM_LOST;
-    return open_segment(spool, for_inserts, err) ? ROOM : NO_ROOM;
+    return open_segment(spool, for_inserts ? INSERTS : MARKS, err) ? ROOM : NO_ROOM;
 }
 
 static bool write_record(struct spool *spool, enum spool_kind kind, struct str payload, struct err *err)
@@ -593,6 +609,7 @@ static void give_up(struct spool *spool, struct commit *c, const struct err *why
     struct err err = *why, again = { 0 };
     note_disk_error(spool, why, now_ns);
     abandon_segment(spool);
+    spool->unpromised += spool->sequence_next - c->first_sequence;
     if (!disown(spool, c->first_sequence, &again)) {
         note_disk_error(spool, &again, now_ns);
         err_set(&err, ERR_UNKNOWN_STATUS_OF_INSERT, "it is not known whether this insert is kept: %s", why->text);
@@ -969,16 +986,21 @@ bool spool_open(const struct spool_options *options, struct spool **out, struct 
     return true;
 }
 
-/* The last marks, and the end of the last segment, so that a start knows it to be complete. */
+/* The last marks, and the end of the last segment, so that a start knows it to be complete. If something is left, the
+ * head of a segment behind it says so once more, should that end be damaged. */
 static void end_writing(struct spool *spool)
 {
     struct err err = { 0 };
     spool->syncs_asked++;
     (void)spool_step(spool, clock_mono_ns(spool->options.clock));
-    if (spool->file != NULL && !end_segment(spool, &err))
+    bool open = spool->file != NULL, ended = open && end_segment(spool, &err);
+    if (open && !ended)
         note_disk_error(spool, &err, clock_mono_ns(spool->options.clock));
     abandon_segment(spool);
     remove_done(spool);
+    if (ended && !list_empty(&spool->segments) && !open_segment(spool, NOTHING, &err))
+        log_warn("no segment behind the last one of the spool: code=%d error=%s", (int)err.code, err.text);
+    abandon_segment(spool);
 }
 
 void spool_close(struct spool *spool)
@@ -1001,6 +1023,7 @@ void spool_close(struct spool *spool)
     ranges_fini(&spool->kept_before);
     ranges_fini(&spool->done);
     ranges_fini(&spool->stored);
+    ranges_fini(&spool->missing);
     map_fini(&spool->batch_ids);
     cond_fini(&spool->changed);
     mutex_fini(&spool->lock);

@@ -69,6 +69,7 @@ struct spool {
     struct strbuf out; /* not yet appended */
     uint32_t commit;
     uint64_t sequence_next, number_next;
+    uint64_t unpromised;          /* for the head of the next segment */
     struct ranges marks_appended; /* not synced */
     uint64_t marks_sync_ns;       /* when they are to be, at the latest; 0: there are none */
     uint64_t inserted_ns;         /* last */
@@ -86,7 +87,8 @@ struct spool {
 
     /* Between open and start. */
     struct ranges done, stored;
-    struct map batch_ids; /* id -> struct kept_batch */
+    struct ranges missing; /* were in damaged ranges */
+    struct map batch_ids;  /* id -> struct kept_batch */
 };
 
 void segment_path(const struct spool *spool, const struct segment *segment, const char *prefix, char path[PATH_BYTES]);

@@ -12,13 +12,14 @@ static const char record_magic[4] = { 'S', 'R', 'E', 'C' };
 
 /* ---- writing ---- */
 
-void spool_file_head(struct strbuf *out, uint64_t spool, uint64_t first_sequence)
+void spool_file_head_add(struct strbuf *out, const struct spool_file_head *head)
 {
     char bytes[SPOOL_FILE_HEAD_BYTES] = { 0 };
     memcpy(bytes, file_magic, sizeof file_magic);
     le_store(bytes + 8, VERSION, 4);
-    le_store(bytes + 16, spool, 8);
-    le_store(bytes + 24, first_sequence, 8);
+    le_store(bytes + 16, head->spool, 8);
+    le_store(bytes + 24, head->first_sequence, 8);
+    le_store(bytes + 32, head->unpromised, 4);
     le_store(bytes + 36, crc32c(0, str_make(bytes, 36)), 4);
     strbuf_add_bytes(out, bytes, sizeof bytes);
 }
@@ -71,13 +72,14 @@ void spool_insert_print(struct strbuf *out, const struct insert *insert)
 
 /* ---- reading ---- */
 
-bool spool_file_head_parse(struct str bytes, uint64_t *spool, uint64_t *first_sequence)
+bool spool_file_head_parse(struct str bytes, struct spool_file_head *head)
 {
     if (bytes.len < SPOOL_FILE_HEAD_BYTES || memcmp(bytes.data, file_magic, sizeof file_magic) != 0 ||
         le_load(bytes.data + 8, 4) != VERSION || le_load(bytes.data + 36, 4) != crc32c(0, str_sub(bytes, 0, 36)))
         return false;
-    *spool = le_load(bytes.data + 16, 8);
-    *first_sequence = le_load(bytes.data + 24, 8);
+    *head = (struct spool_file_head){ .spool = le_load(bytes.data + 16, 8),
+                                      .first_sequence = le_load(bytes.data + 24, 8),
+                                      .unpromised = (uint32_t)le_load(bytes.data + 32, 4) };
     return true;
 }
 

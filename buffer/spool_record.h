@@ -1,6 +1,7 @@
 /* spool_record.h: the bytes of a spool segment. Pure: no disk, no clock.
  *
- *   file     "SLUICESP" | u32 version 1 | u32 0 | u64 spool | u64 first sequence | u32 0 | u32 crc32c of all before
+ *   file     "SLUICESP" | u32 version 1 | u32 0 | u64 spool | u64 first sequence | u32 unpromised
+ *            | u32 crc32c of all before
  *   record   u32 "SREC" | u32 payload bytes | u64 sequence | u32 commit | u32 kind | u32 low half of spool
  *            | u32 crc32c of the 28 bytes before | payload | u32 crc32c of all before | u32 payload bytes
  *            | zeros up to a multiple of 8
@@ -33,6 +34,11 @@ enum {
 };
 enum spool_kind { SPOOL_INSERT = 1, SPOOL_BATCH, SPOOL_DONE, SPOOL_END };
 
+struct spool_file_head {
+    uint64_t spool, first_sequence;
+    uint32_t unpromised; /* inserts just before the first one that may be nowhere: nobody was told that they are kept */
+};
+
 struct spool_record {
     enum spool_kind kind;
     uint32_t commit;   /* which group commit of its process wrote it; rises within a file */
@@ -42,7 +48,7 @@ struct spool_record {
 };
 
 /* ---- writing ---- */
-void spool_file_head(struct strbuf *out, uint64_t spool, uint64_t first_sequence);
+void spool_file_head_add(struct strbuf *out, const struct spool_file_head *head);
 /* The record's head and the start of its payload, and returns the checksum up to there; more of the payload (more_bytes
  * of it) and spool_record_finish() follow. */
 uint32_t spool_record_start(struct strbuf *out, uint64_t spool, const struct spool_record *record, size_t more_bytes);
@@ -56,7 +62,7 @@ uint64_t spool_record_bytes(size_t payload_bytes);
 void spool_insert_print(struct strbuf *out, const struct insert *insert);
 
 /* ---- reading ---- */
-must_use bool spool_file_head_parse(struct str bytes, uint64_t *spool, uint64_t *first_sequence);
+must_use bool spool_file_head_parse(struct str bytes, struct spool_file_head *head);
 
 struct spool_insert { /* borrows from the payload */
     bool token_given;

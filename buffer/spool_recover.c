@@ -5,8 +5,8 @@
  * were full. Batches that were recorded are held until all their inserts are read.
  *
  * A range without a record is the torn end of the last commit, which nobody was told of, or damage: records of a later
- * commit follow it, or the segment says that it was complete. Sequences are given out without gaps, so the records
- * around a range tell how many inserts it held. */
+ * commit follow it, or the segment says that it was complete, or the head of the next one knows of more. Sequences are
+ * given out without gaps, so the records around a range tell how many inserts it held. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,7 +40,9 @@ struct scan {
     struct hole *holes;
     size_t holes_count;
     uint32_t commit; /* of the last record */
-    bool first_known, ended;
+    bool first_known;
+    bool ended;                         /* nothing in it is a torn end */
+    const struct spool_file_head *next; /* of the segment behind it; NULL: there is none, or nobody can tell */
 };
 
 /* To whoever only looks; the daemon logs what it does about it. */
@@ -87,11 +89,24 @@ static void take_done(struct spool *spool, struct str payload)
     ranges_fini(&done);
 }
 
+/* A file of this length cannot have more inserts before it. */
+static bool is_in_place(const struct segment *segment, const struct spool_record *record)
+{
+    return record->sequence >= segment->first &&
+           record->sequence - segment->first <= segment->bytes / SPOOL_RECORD_HEAD_BYTES;
+}
+
+/* Whether the segment begins where the one before it ended, should its head not tell. */
+static bool follows_another(const struct scan *scan)
+{
+    return !list_empty(&scan->spool->segments);
+}
+
 /* Inserts between the last record and this one are in the hole before it. */
 static void meet_sequence(struct scan *scan, const struct spool_record *record)
 {
     struct segment *segment = scan->segment;
-    if (!scan->first_known)
+    if (!scan->first_known && !(follows_another(scan) && is_in_place(segment, record)))
         segment->first = record->sequence;
     scan->first_known = true;
     uint64_t expected = segment->first + segment->count;
@@ -216,13 +231,47 @@ static void tell_hole(const struct scan *scan, const struct hole *hole, bool tor
     tell(scan->spool, !torn, scan->path, why);
 }
 
-/* missing: what was in damaged ranges of all segments; those of a torn end count as done, nobody was told of them. */
-static void judge_holes(struct scan *scan, struct ranges *missing)
+/* Whoever wrote the next segment knew of all inserts before it. A gap that is larger than any segment is a jump over
+ * one that could not be read. */
+static void meet_next(struct scan *scan)
 {
+    uint64_t end = scan->segment->first + scan->segment->count;
+    bool ends_early = scan->next != NULL && !scan->segment->unreadable && scan->next->first_sequence > end;
+    uint64_t gap = ends_early ? scan->next->first_sequence - end : 0;
+    if (gap == 0 || gap > UINT32_MAX || (scan->ended && gap <= scan->next->unpromised) ||
+        (!scan->first_known && !follows_another(scan)))
+        return;
+    if (scan->holes_count == 0 || scan->holes[scan->holes_count - 1].commit != 0)
+        note_hole(scan, scan->segment->bytes, 0);
+    struct hole *hole = &scan->holes[scan->holes_count - 1];
+    hole->missing_first = end;
+    hole->missing = gap;
+}
+
+static bool may_be_torn(const struct scan *scan, const struct hole *hole)
+{
+    return !scan->ended && (hole->commit == 0 || hole->commit == scan->commit);
+}
+
+/* True: the end of the segment was torn when the next one was made, if it has been. Leaves for that one how many
+ * inserts are not there. */
+static bool is_torn(struct scan *scan)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < scan->holes_count; i++)
+        count += may_be_torn(scan, &scan->holes[i]) ? scan->holes[i].missing : 0;
+    scan->spool->unpromised = count;
+    return scan->next == NULL || count <= scan->next->unpromised;
+}
+
+/* Those of a torn end count as done, nobody was told of them. */
+static void judge_holes(struct scan *scan)
+{
+    bool end_is_torn = is_torn(scan);
     for (size_t i = 0; i < scan->holes_count; i++) {
         const struct hole *hole = &scan->holes[i];
-        bool torn = !scan->ended && (hole->commit == 0 || hole->commit == scan->commit);
-        struct ranges *to = torn ? &scan->spool->done : missing;
+        bool torn = end_is_torn && may_be_torn(scan, hole);
+        struct ranges *to = torn ? &scan->spool->done : &scan->spool->missing;
         if (scan->spool->verify != NULL)
             tell_hole(scan, hole, torn);
         else if (torn)
@@ -236,14 +285,6 @@ static void judge_holes(struct scan *scan, struct ranges *missing)
 }
 
 /* ---- one segment, all segments ---- */
-
-/* A file of this length cannot have more inserts before it. */
-static bool is_in_place(const struct scan *scan, const struct spool_record *record)
-{
-    const struct segment *segment = scan->segment;
-    return !scan->first_known || (record->sequence >= segment->first &&
-                                  record->sequence - segment->first <= segment->bytes / SPOOL_RECORD_HEAD_BYTES);
-}
 
 static void note_unreadable(struct scan *scan, const struct err *err)
 {
@@ -265,7 +306,7 @@ static void scan_records(struct scan *scan)
     struct err err = { 0 };
     enum spool_found found;
     while ((found = spool_reader_next(&reader, &record, &err)) == SPOOL_FOUND || found == SPOOL_BAD) {
-        if (found == SPOOL_FOUND && is_in_place(scan, &record))
+        if (found == SPOOL_FOUND && (!scan->first_known || is_in_place(scan->segment, &record)))
             take_record(scan, &record);
         else
             note_hole(scan, record.offset, record.bytes);
@@ -275,34 +316,43 @@ static void scan_records(struct scan *scan)
         note_unreadable(scan, &err);
 }
 
-static void scan_head(struct scan *scan)
+static bool read_head(struct fs *fs, struct fs_file *file, struct spool_file_head *head, struct err *err)
 {
     char bytes[SPOOL_FILE_HEAD_BYTES];
-    struct err err;
     size_t got = 0;
-    uint64_t id = 0, first = 0;
-    scan->first_known = fs_read_at(scan->spool->options.fs, scan->file, 0, bytes, sizeof bytes, &got, &err) &&
-                        spool_file_head_parse(str_make(bytes, got), &id, &first) && id == scan->spool->id;
-    if (scan->first_known)
-        scan->segment->first = first;
-    else
-        note_hole(scan, 0, MIN(scan->segment->bytes, (uint64_t)SPOOL_FILE_HEAD_BYTES));
+    return fs_read_at(fs, file, 0, bytes, sizeof bytes, &got, err) &&
+           (spool_file_head_parse(str_make(bytes, got), head) ||
+            err_set(err, ERR_CORRUPTED_DATA, "this is no head of a segment"));
 }
 
-/* The head is synced before the file has its name: what is wrong with it is damage. */
-static void scan_segment(struct spool *spool, uint64_t number, struct ranges *missing)
+/* It is synced before the file has its name: what is wrong with it is damage. */
+static void scan_head(struct scan *scan)
 {
-    struct scan scan = { .spool = spool, .segment = segment_new(number, spool->sequence_next) };
+    struct spool_file_head head;
+    struct err err;
+    scan->first_known = read_head(scan->spool->options.fs, scan->file, &head, &err) && head.spool == scan->spool->id;
+    if (scan->first_known) {
+        scan->segment->first = head.first_sequence;
+        return;
+    }
+    scan->ended = true;
+    note_hole(scan, 0, MIN(scan->segment->bytes, (uint64_t)SPOOL_FILE_HEAD_BYTES));
+}
+
+/* next: as in struct scan. */
+static void scan_segment(struct spool *spool, uint64_t number, const struct spool_file_head *next)
+{
+    struct scan scan = { .spool = spool, .segment = segment_new(number, spool->sequence_next), .next = next };
     struct fs *fs = spool->options.fs;
     struct err err = { 0 };
     segment_path(spool, scan.segment, "", scan.path);
     if (fs_open(fs, scan.path, &scan.file, &err) && fs_size(fs, scan.file, &scan.segment->bytes, &err)) {
         scan_head(&scan);
-        if (spool->verify == NULL || !spool->verify->quick)
+        if (spool->verify == NULL || !spool->verify->quick) {
             scan_records(&scan);
-        if (!scan.first_known && scan.holes_count > 0)
-            scan.ended = true;
-        judge_holes(&scan, missing);
+            meet_next(&scan);
+        }
+        judge_holes(&scan);
     } else {
         note_unreadable(&scan, &err);
     }
@@ -340,9 +390,24 @@ static void meet_stranger(struct spool *spool, const char *name)
         tell(spool, false, path, "not this spool's");
 }
 
-static void scan_names(struct spool *spool, const struct fs_names *names, struct ranges *missing)
+/* The head of the segment with the name; NULL: it is none, or nothing can be learnt from it. */
+static const struct spool_file_head *head_of(struct spool *spool, const char *name, struct spool_file_head *head)
+{
+    char path[PATH_BYTES];
+    struct fs_file *file = NULL;
+    struct err err;
+    uint64_t id, number;
+    bool ok = segment_name_parse(str_of(name), &id, &number) && id == spool->id &&
+              path_join(path, spool->dir, "", name, &err) && fs_open(spool->options.fs, path, &file, &err) &&
+              read_head(spool->options.fs, file, head, &err) && head->spool == id;
+    fs_discard(spool->options.fs, &file);
+    return ok ? head : NULL;
+}
+
+static void scan_names(struct spool *spool, const struct fs_names *names)
 {
     uint64_t id, number;
+    struct spool_file_head next;
     for (size_t i = 0; i < names->count; i++) {
         struct str name = str_of(names->names[i]);
         if (str_starts(name, STR("_tmp_")) ||
@@ -350,20 +415,39 @@ static void scan_names(struct spool *spool, const struct fs_names *names, struct
             meet_temporary(spool, names->names[i]);
         else if (segment_name_parse(name, &id, &number) && (spool->id == 0 || id == spool->id)) {
             spool->id = id;
-            scan_segment(spool, number, missing);
+            scan_segment(spool, number, i + 1 < names->count ? head_of(spool, names->names[i + 1], &next) : NULL);
         } else {
             meet_stranger(spool, names->names[i]);
         }
     }
 }
 
+/* Numbers of one set that the other has not. */
+static struct ranges without(const struct ranges *numbers, const struct ranges *others)
+{
+    struct ranges left = { 0 };
+    for (size_t i = 0; i < numbers->count; i++)
+        for (uint64_t n = numbers->items[i].first; n <= numbers->items[i].last; n++)
+            if (!ranges_has(others, n))
+                ranges_add(&left, n, n);
+    return left;
+}
+
+/* What no mark calls done by the end of the scan; nobody can bring it back, and so it is. */
+static void give_missing_up(struct spool *spool)
+{
+    struct ranges undone = without(&spool->missing, &spool->done);
+    ranges_join(&spool->done, &undone);
+    ranges_fini(&spool->missing);
+    spool->missing = undone;
+}
+
 bool spool_scan(struct spool *spool, struct err *err)
 {
     struct fs_names names = { 0 };
-    struct ranges missing = { 0 };
     struct err none = { 0 };
     if (fs_list(spool->options.fs, spool->dir, &names, &none)) {
-        scan_names(spool, &names, &missing);
+        scan_names(spool, &names);
         fs_names_fini(&names);
     } else if (none.code != ERR_FILE_DOESNT_EXIST) { /* to begin a new one beside it would lose what is there */
         *err = none;
@@ -371,13 +455,7 @@ bool spool_scan(struct spool *spool, struct err *err)
     }
     if (spool->done.count > 0)
         spool->sequence_next = MAX(spool->sequence_next, spool->done.items[spool->done.count - 1].last + 1);
-    for (size_t i = 0; i < missing.count; i++)
-        for (uint64_t n = missing.items[i].first; n <= missing.items[i].last; n++)
-            if (!ranges_has(&spool->done, n)) {
-                spool->stats.lost++;
-                ranges_add(&spool->done, n, n);
-            }
-    ranges_fini(&missing);
+    give_missing_up(spool);
     return true;
 }
 
@@ -386,12 +464,8 @@ bool spool_scan(struct spool *spool, struct err *err)
 static bool check_head(struct fs *fs, const char *path, struct err *err)
 {
     struct fs_file *file = NULL;
-    char head[SPOOL_FILE_HEAD_BYTES];
-    size_t got = 0;
-    uint64_t id, first;
-    bool ok = fs_open(fs, path, &file, err) && fs_read_at(fs, file, 0, head, sizeof head, &got, err) &&
-              (spool_file_head_parse(str_make(head, got), &id, &first) ||
-               err_set(err, ERR_CORRUPTED_DATA, "this is no head of a segment"));
+    struct spool_file_head head;
+    bool ok = fs_open(fs, path, &file, err) && read_head(fs, file, &head, err);
     fs_discard(fs, &file);
     return ok;
 }
@@ -516,6 +590,9 @@ static void trim_batches(struct spool *spool)
 
 void spool_start(struct spool *spool, struct buffers *buffers)
 {
+    struct ranges lost = without(&spool->missing, &spool->stored);
+    spool->stats.lost = ranges_total(&lost);
+    ranges_fini(&lost);
     if (spool->stored.count > 0)
         spool->sequence_next = MAX(spool->sequence_next, spool->stored.items[spool->stored.count - 1].last + 1);
     LIST_EACH (node, &spool->segments)
@@ -536,6 +613,7 @@ void spool_start(struct spool *spool, struct buffers *buffers)
                  (unsigned long long)spool->stats.bytes, (unsigned long long)spool->stats.lost);
     ranges_fini(&spool->done);
     ranges_fini(&spool->stored);
+    ranges_fini(&spool->missing);
     map_fini(&spool->batch_ids);
     spool->buffers = buffers;
     spool->options.wake_writer(spool->options.context);

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "buffer/flusher.h"
 #include "buffer/ledger.h"
+#include "buffer/spool_record.h"
 #include "sim/fs_sim.h"
 #include "tests/support/sink_script.h"
 #include "tests/unit/buffer/shapes.h"
@@ -392,6 +393,67 @@ static void a_torn_end_is_no_damage_P_16(void **state)
     assert_int_equal(sink_script_stored(&f->script, "whole"), 1);
 }
 
+static void flip_before_the_end(struct fixture *f, size_t segment, uint64_t bytes)
+{
+    char path[PATH_BYTES];
+    struct fs_stat stat;
+    struct err err;
+    segment_name(f, segment, path);
+    assert_true(fs_get_stat(f->fs, path, &stat, &err));
+    fs_sim_flip(f->fs, path, stat.bytes - bytes, 4);
+}
+
+static void put_one_by_one(struct fixture *f, int count)
+{
+    char body[16];
+    for (int i = 0; i < count; i++) {
+        snprintf(body, sizeof body, "%d", i);
+        assert_true(put(f, body, 200));
+        write_all(f);
+    }
+}
+
+static void a_segment_whose_end_is_damaged_is_not_torn_P_8_P_11(void **state)
+{
+    struct fixture *f = *state;
+    put_one_by_one(f, 5);
+    stop(f);
+    flip_before_the_end(f, 0, 20);
+    flip_before_the_end(f, 0, spool_record_bytes(0) + 20);
+    start(f);
+    assert_int_equal(stats_of(f).damaged, 1);
+    assert_int_equal(stats_of(f).lost, 1);
+    assert_int_equal(stats_of(f).undone, 4);
+    assert_account(f, LEDGER_LOST, 1);
+    stop(f);
+    start_with(f, &(struct ranges){ .items = &(struct range){ 5, 5 }, .count = 1 });
+    assert_int_equal(stats_of(f).lost, 0); /* its rows are in a part */
+}
+
+static void damage_behind_a_crash_is_told_from_what_the_crash_tore_P_8_P_11(void **state)
+{
+    struct fixture *f = *state;
+    put_one_by_one(f, 5);
+    fs_sim_crash(f->fs, 1);
+    stop(f);
+    flip_before_the_end(f, 0, 20);
+    start(f); /* nothing tells it from a torn end */
+    assert_int_equal(stats_of(f).damaged + stats_of(f).lost, 0);
+    assert_int_equal(stats_of(f).undone, 4);
+    put_one_by_one(f, 1);
+    fs_sim_crash(f->fs, 1);
+    stop(f);
+    start(f); /* the next segment knows that it was torn */
+    assert_int_equal(stats_of(f).damaged + stats_of(f).lost, 0);
+    assert_int_equal(stats_of(f).undone, 5);
+    fs_sim_crash(f->fs, 1);
+    stop(f);
+    flip_before_the_end(f, 0, spool_record_bytes(200) + 200); /* the one before */
+    start(f);
+    assert_int_equal(stats_of(f).lost, 1);
+    assert_int_equal(stats_of(f).undone, 4);
+}
+
 static void what_cannot_become_a_letter_stays_and_is_tried_again_P_26(void **state)
 {
     struct fixture *f = *state;
@@ -640,6 +702,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_cap_holds_and_nothing_old_is_dropped, setup, teardown),
         cmocka_unit_test_setup_teardown(damage_in_the_middle_is_set_aside_and_counted_P_10_P_11_P_13, setup, teardown),
         cmocka_unit_test_setup_teardown(a_torn_end_is_no_damage_P_16, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_segment_whose_end_is_damaged_is_not_torn_P_8_P_11, setup, teardown),
+        cmocka_unit_test_setup_teardown(damage_behind_a_crash_is_told_from_what_the_crash_tore_P_8_P_11, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(what_cannot_become_a_letter_stays_and_is_tried_again_P_26, setup, teardown),
         cmocka_unit_test_setup_teardown(what_finds_no_room_in_memory_waits_on_disk_O_1, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_part_names_does_not_come_back_P_6, setup, teardown),

@@ -35,7 +35,7 @@ static void write_sample(struct bytes *bytes)
     char payload[RECORDS * RECORDS];
     memset(payload, 'x', sizeof payload);
     bytes->piece_max = SIZE_MAX;
-    spool_file_head(&bytes->file, SPOOL, 5);
+    spool_file_head_add(&bytes->file, &(struct spool_file_head){ SPOOL, 5, 7 });
     for (size_t i = 0; i < RECORDS; i++) {
         struct spool_record record = {
             .kind = SPOOL_INSERT, .commit = (uint32_t)i, .sequence = 5 + i, .payload = str_make(payload, i * i)
@@ -76,10 +76,11 @@ static void records_read_back_in_pieces_of_any_size(void **state)
 {
     struct bytes bytes = { 0 };
     unsigned bad;
-    uint64_t spool, first;
+    struct spool_file_head head;
     (void)state;
     write_sample(&bytes);
-    assert_true(spool_file_head_parse(strbuf_view(&bytes.file), &spool, &first) && spool == SPOOL && first == 5);
+    assert_true(spool_file_head_parse(strbuf_view(&bytes.file), &head) && head.spool == SPOOL &&
+                head.first_sequence == 5 && head.unpromised == 7);
     for (bytes.piece_max = 1; bytes.piece_max < 60; bytes.piece_max++) {
         assert_int_equal(find_all(&bytes, &bad), (1u << RECORDS) - 1);
         assert_int_equal(bad, 0);
@@ -91,7 +92,7 @@ static void any_flipped_bit_is_noticed_and_costs_one_record_P_11(void **state)
 {
     struct bytes bytes = { 0 };
     unsigned bad;
-    uint64_t spool, first;
+    struct spool_file_head head;
     (void)state;
     write_sample(&bytes);
     for (size_t bit = 0; bit < bytes.file.len * 8; bit++) {
@@ -99,7 +100,7 @@ static void any_flipped_bit_is_noticed_and_costs_one_record_P_11(void **state)
         unsigned found = find_all(&bytes, &bad), missing = ~found & ((1u << RECORDS) - 1);
         if (bit / 8 < SPOOL_FILE_HEAD_BYTES) {
             assert_int_equal(missing, 0);
-            assert_false(spool_file_head_parse(strbuf_view(&bytes.file), &spool, &first));
+            assert_false(spool_file_head_parse(strbuf_view(&bytes.file), &head));
         } else {
             assert_int_equal(bad, 1);
             assert_int_equal(__builtin_popcount(missing), 1);
@@ -135,7 +136,7 @@ static void a_record_of_another_spool_is_none(void **state)
     struct bytes bytes = { .piece_max = SIZE_MAX };
     unsigned bad;
     (void)state;
-    spool_file_head(&bytes.file, SPOOL + 1, 5);
+    spool_file_head_add(&bytes.file, &(struct spool_file_head){ SPOOL + 1, 5, 0 });
     struct spool_record record = { .kind = SPOOL_INSERT, .sequence = 5, .payload = STR("") };
     spool_record_add(&bytes.file, SPOOL + 1, &record);
     assert_int_equal(find_all(&bytes, &bad), 0);
