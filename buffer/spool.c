@@ -650,10 +650,19 @@ static bool remove_segment(struct spool *spool, struct segment *segment)
     spool->stats.bytes -= segment->bytes;
     mutex_unlock(&spool->lock);
     segment_free(segment);
-    if (!fs_sync_dir(fs, spool->dir, &err)) { /* the next one waits: marks about this one may be in it */
+    spool->removed = true;
+    return true;
+}
+
+/* Before the next one goes: marks about the last one may be in it. */
+static bool make_removal_safe(struct spool *spool)
+{
+    struct err err = { 0 };
+    if (spool->removed && !fs_sync_dir(spool->options.fs, spool->dir, &err)) {
         log_warn("removal of a spool segment is not safe yet: code=%d error=%s", (int)err.code, err.text);
         return false;
     }
+    spool->removed = false;
     return true;
 }
 
@@ -668,7 +677,7 @@ static bool is_done(struct spool *spool, const struct segment *segment)
 /* In order, since marks about one are in those behind it. */
 static void remove_done(struct spool *spool)
 {
-    while (!list_empty(&spool->segments)) {
+    while (make_removal_safe(spool) && !list_empty(&spool->segments)) {
         struct segment *segment = LIST_ENTRY(spool->segments.next, struct segment, link);
         if (segment == spool->current || !is_done(spool, segment) || !remove_segment(spool, segment))
             break;

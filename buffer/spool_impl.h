@@ -75,6 +75,7 @@ struct spool {
     uint64_t inserted_ns;         /* last */
     uint64_t failed_ns;           /* last disk error; 0: none */
     bool dir_safe;
+    bool removed; /* a segment, and that is not synced */
 
     /* The reader's own. */
     uint64_t recovered_end; /* sequences below it are of an earlier process */

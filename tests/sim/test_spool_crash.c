@@ -10,7 +10,7 @@
  *   - a batch that is sent again has the same inserts, less those that were stored;
  *   - the ledger has nothing pending or lost, and no segment is left.
  *
- * One thread: the writer takes its step when it is woken. SLUICE_SEED=n repeats one seed. */
+ * One thread: the writer takes its step when it is woken. Seeds: tests/support/seeds.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -213,6 +213,13 @@ static void process_end(struct world *w)
     ledger_free(w->ledger);
 }
 
+static void lose_power(struct world *w)
+{
+    fs_sim_fail_from(w->fs, 1, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR); /* nothing that it still tries reaches the disk */
+    process_end(w);
+    fs_sim_crash(w->fs, rng_next(&w->rng.rng));
+}
+
 static void on_spooled(void *context, const struct err *err)
 {
     struct told *told = context;
@@ -260,9 +267,9 @@ static void flush_some(struct world *w)
     w->writer_steps = false;
 }
 
-static void run_script(struct world *w)
+static void run_script(struct world *w, size_t from, size_t to)
 {
-    for (size_t i = 0; i < INSERTS;) {
+    for (size_t i = from; i < to;) {
         switch (rng_below(&w->rng.rng, 8)) {
         case 0:
             flush_some(w);
@@ -413,7 +420,7 @@ static bool run_one(uint64_t seed, uint64_t n, bool once)
         fs_sim_fail_at(w.fs, n, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR);
     else
         fs_sim_fail_from(w.fs, n, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR);
-    run_script(&w);
+    run_script(&w, 0, INSERTS / 2);
     bool failed = fs_sim_failures(w.fs) > 0;
     rng_seeded_init(&w.rng, seed * 1000003 + n);
     if (once && rng_below(&w.rng.rng, 2) == 0) { /* only the process is killed, the power goes later */
@@ -421,8 +428,11 @@ static bool run_one(uint64_t seed, uint64_t n, bool once)
         process_end(&w);
         start_again(&w);
     }
-    fs_sim_crash(w.fs, rng_next(&w.rng.rng));
-    process_end(&w);
+    lose_power(&w);
+    start_again(&w);
+    fs_sim_fail_from(w.fs, 1 + rng_below(&w.rng.rng, 100), ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR);
+    run_script(&w, INSERTS / 2, INSERTS);
+    lose_power(&w);
     start_again(&w);
     run_out(&w);
     check_inserts(&w);
@@ -433,9 +443,10 @@ static bool run_one(uint64_t seed, uint64_t n, bool once)
 
 static void run_all(bool once)
 {
-    uint64_t only = environment_number("SLUICE_SEED", 0), runs = 0;
-    for (uint64_t seed = only == 0 ? 1 : only; seed <= (only == 0 ? 8 : only); seed++)
-        for (uint64_t n = 1; run_one(seed, n, once); n += 1 + seed % 3)
+    struct seeds seeds = seeds_asked(16, 3);
+    uint64_t runs = 0;
+    for (uint64_t seed = seeds.first; seed <= seeds.last; seed++)
+        for (uint64_t n = seed_start(&seeds, seed); run_one(seed, n, once); n += seeds.step)
             runs++;
     assert_true(runs > 10);
 }

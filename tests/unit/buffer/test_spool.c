@@ -544,6 +544,28 @@ static void a_segment_goes_once_all_is_done_and_nothing_comes(void **state)
     assert_int_equal(f->script.stored, 2);
 }
 
+static void a_segment_waits_until_the_one_before_it_is_gone_for_good_P_6(void **state)
+{
+    struct fixture *f = *state;
+    struct spool_file *held;
+    size_t count;
+    char second[PATH_BYTES], first[PATH_BYTES];
+    for (int i = 0; i < 20; i++)
+        assert_true(put(f, "x", 2000));
+    spool_hold(f->spool, &held, &count);
+    free(held);
+    run_for(f, 5);
+    segment_name(f, 1, second);
+    spool_release(f->spool);
+    fs_sim_fail_at(f->fs, 2, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR); /* the sync of the directory */
+    (void)spool_step(f->spool, f->clock.mono);
+    fs_sim_fail_at(f->fs, 2, ERR_CANNOT_WRITE_TO_FILE_DESCRIPTOR);
+    (void)spool_step(f->spool, f->clock.mono);
+    fs_sim_crash(f->fs, 1);
+    segment_name(f, 0, first);
+    assert_string_equal(first, second);
+}
+
 static void a_stop_leaves_on_disk_what_it_cannot_flush_P_9(void **state)
 {
     struct fixture *f = *state;
@@ -709,6 +731,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_finds_no_room_in_memory_waits_on_disk_O_1, setup, teardown),
         cmocka_unit_test_setup_teardown(what_a_part_names_does_not_come_back_P_6, setup, teardown),
         cmocka_unit_test_setup_teardown(a_segment_goes_once_all_is_done_and_nothing_comes, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_segment_waits_until_the_one_before_it_is_gone_for_good_P_6, setup, teardown),
         cmocka_unit_test_setup_teardown(a_stop_leaves_on_disk_what_it_cannot_flush_P_9, setup, teardown),
         cmocka_unit_test_setup_teardown(a_backup_keeps_segments_and_floor_where_they_are_P_14, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_in_the_spool_verifies_without_a_change, setup, teardown),
