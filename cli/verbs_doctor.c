@@ -156,8 +156,8 @@ static struct config *check_config(struct doctor *doctor, const char *file)
     bool ok = config_load(file == NULL ? 0 : 2, argv, environ, &config, &arguments, &problems);
     struct str said = str_trim(strbuf_view(&problems)), line;
     if (ok)
-        report(doctor, VERDICT_OK, "configuration", NULL, "%s",
-               arguments.file != NULL ? arguments.file : "defaults and environment");
+        report(doctor, VERDICT_OK, "configuration", NULL, "%s%s", arguments.file,
+               fs_exists(fs_posix(), arguments.file) ? "" : " is not there: defaults and environment");
     while (!ok && str_cut(&said, '\n', &line))
         report(doctor, VERDICT_FAIL, "configuration", "The next start would end with status 78: mend it", STR_FMT,
                STR_ARG(line));

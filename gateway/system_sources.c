@@ -65,7 +65,7 @@ static const char log_columns[] =
     "status Enum8('Ok' = 0, 'ParsingError' = 1, 'FlushError' = 2), "
     "data_kind Enum8('Parsed' = 0, 'Preprocessed' = 1), flush_time DateTime, flush_time_microseconds DateTime64(6), "
     "flush_query_id String, timeout_milliseconds UInt64, "
-    "fields_skipped UInt64, outcome LowCardinality(String), code Int32, dead_letter Bool"; /* ours */
+    "fields_skipped UInt64, outcome LowCardinality(String), code Int32, dead_letter Bool, user String"; /* ours */
 
 struct log_rows {
     struct sql_system_row row;
@@ -95,6 +95,7 @@ static void each_logged(void *context, const struct insert_log_row *logged)
     sql_system_text(row, "outcome", str_of(logged->outcome));
     sql_system_number(row, "code", (uint64_t)logged->code);
     sql_system_number(row, "dead_letter", logged->dead_letter);
+    sql_system_text(row, "user", logged->shape->user);
     sql_system_end(row);
 }
 

@@ -114,6 +114,9 @@ await test(d, {
     equal([well.ok, ...['data port', 'readiness', 'versions', 'inserts', 'configuration', 'data', 'damage'].map((name) => verdict(well, name))],
       [true, 'ok', 'ok', 'ok', 'ok', 'ok', 'ok', 'ok'], 'a daemon that is well')
     equal(well.checks.find(({ check }) => check === 'data').found, d.data, 'its own directory')
+    const standard = '/etc/sluice/sluice.yaml'
+    equal(well.checks.find(({ check }) => check === 'configuration').found,
+      fs.existsSync(standard) ? standard : `${standard} is not there: defaults and environment`, 'which configuration')
     const wrong = await sluice(['doctor', '--config', file('wrong.yaml', 'memory.mx: 1GiB\n')])
     check(wrong.status === 1 && /^fail +configuration .*wrong\.yaml:1:.*memory\.max/m.test(wrong.out), `a wrong configuration: ${wrong.out}`)
     const away = await sluice(['doctor', '-o', 'json'], { env: { SLUICE_URL: nowhere, SLUICE_ADMIN_URL: nowhere } })

@@ -57,6 +57,12 @@ await test(d, {
     equal(await code(as('ann', 'SELECT 1', '/', `${canary}-slower`)), [403, 516], 'a wrong slow one')
     equal(await code(d.request({ path: `/?user=ann&password=${canary}-slow%00more`, body: 'SELECT 1' })), [403, 516], 'one that goes on behind a zero byte')
   },
+  'whose insert was refused stands in the log of inserts': async () => {
+    const refused = await as('eve', 'x\n', insert('one.t'))
+    equal(refused.status, 400, 'a letter is no number')
+    const said = await as('root', `SELECT user, code FROM system.asynchronous_insert_log WHERE query_id = '${refused.headers['x-clickhouse-query-id']}' FORMAT TSV`)
+    equal(said.text, 'eve\t27\n', 'the user and the code')
+  },
   'a slow password with a body before and after it is tried': async () => {
     equal((await ann('1\n', insert('one.t'))).headers['x-sluice-ack'], 'stored', 'known by now')
     const large = '7\n'.repeat(200000)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # monitoring.sh: the alert rules and the dashboard name only metrics that there are, each alert has a
-# runbook, and the rules fire when they have to.
+# runbook and a test, and the rules fire when they have to.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 files=(packaging/prometheus/sluice.rules.yml packaging/prometheus/sluice.rules.test.yml packaging/grafana/sluice.json)
@@ -24,6 +24,11 @@ if [ -n "$missing" ]; then
     exit 1
 fi
 echo "runbooks: $(wc -l <<<"$alerts"), one for each alert"
+untested=$(grep -vxF "$(grep -oE 'alertname: \w+' "${files[1]}" | cut -d' ' -f2)" <<<"$alerts" || true)
+if [ -n "$untested" ]; then
+    echo "alerts that no test of ${files[1]} fires: " $untested
+    exit 1
+fi
 
 if ! command -v promtool >/dev/null; then
     echo "skipped: promtool is not installed (script/test brings it)"
