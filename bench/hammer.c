@@ -9,9 +9,9 @@
  * (the cold function). One thread, epoll; nothing is computed per request but its head and the time it took.
  *
  * Prints one line of JSON: requests, errors, those held back since every connection was busy when they fell due (so
- * never sent), those whose connection the server closed without an answer, seconds, answers per second, quantiles of the
- * latency, its own CPU seconds, bytes of an answer, and with --pid the CPU seconds that process used meanwhile. Ends
- * with 1 if any answer was not 200 or is missing; the first such is shown. */
+ * never sent), those whose connection the server closed without an answer, seconds, answers per second, quantiles of
+ * the latency, its own CPU seconds, bytes of an answer, and with --pid the CPU seconds that process used meanwhile.
+ * Ends with 1 if any answer was not 200 or is missing; the first such is shown. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
