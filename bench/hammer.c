@@ -1,14 +1,17 @@
-/* hammer.c: a closed-loop load for benchmarks: N connections, each sends the next row as soon as the last was answered.
+/* hammer.c: a load for benchmarks. A closed loop: N connections, each sends the next row as soon as the last was
+ * answered. Or with --rate an open one: so many requests a second fall due, whatever becomes of those before, each on a
+ * connection that waits for no answer.
  *
- *   hammer --port P --rows FILE [--target '/?query=...'] [--connections 64] [--requests 100000] [--skip N] [--new]
- *          [--pid PID]
+ *   hammer --port P --rows FILE [--target '/?query=...'] [--connections 64] [--requests 100000] [--rate R] [--skip N]
+ *          [--new] [--pid PID]
  *
  * Each request carries one line of FILE, from line N on and round and round. --new opens a connection for every request
  * (the cold function). One thread, epoll; nothing is computed per request but its head and the time it took.
  *
- * Prints one line of JSON: requests, errors, seconds, requests per second, quantiles of the latency, its own CPU
- * seconds, bytes of an answer, and with --pid the CPU seconds that process used meanwhile. Ends with 1 if any answer
- * was not 200; the first such is shown. */
+ * Prints one line of JSON: requests, errors, those held back since every connection was busy when they fell due (so
+ * never sent), those whose connection the server closed without an answer, seconds, answers per second, quantiles of
+ * the latency, its own CPU seconds, bytes of an answer, and with --pid the CPU seconds that process used meanwhile.
+ * Ends with 1 if any answer was not 200 or is missing; the first such is shown. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -28,7 +31,7 @@
 #include "base/str.h"
 #include "base/strbuf.h"
 
-enum { ANSWER_BYTES = 8192, EVENTS = 512, SILENCE_MS = 30000, ROWS_BYTES_MAX = 1 << 30 };
+enum { ANSWER_BYTES = 8192, EVENTS = 512, SILENCE_MS = 30000, DUE_EACH_MS = 1, ROWS_BYTES_MAX = 1 << 30 };
 
 struct connection {
     int fd;
@@ -39,7 +42,7 @@ struct connection {
 };
 
 static struct options {
-    uint64_t port, connections, requests, skip, pid;
+    uint64_t port, connections, requests, rate, skip, pid; /* rate 0: a closed loop */
     const char *target, *rows;
     bool fresh;
 } options = { .connections = 64, .requests = 100000, .target = "/" };
@@ -49,9 +52,12 @@ struct hammer {
     struct strbuf text;
     struct str *rows;
     size_t rows_count, answer_bytes;
-    uint64_t begun, done, errors;
+    uint64_t begun, done, errors, held, closed; /* held, closed: by an open loop only */
+    uint64_t start_ns;
     int epoll;
     struct connection *connections;
+    struct connection **idle; /* of an open loop */
+    size_t idle_count;
     uint32_t *latencies_us;
 };
 
@@ -91,8 +97,6 @@ static void send_more(struct connection *c)
 
 static void begin(struct hammer *h, struct connection *c)
 {
-    if (h->begun == options.requests)
-        return;
     struct str row = h->rows[(options.skip + h->begun++) % h->rows_count];
     strbuf_clear(&c->out);
     strbuf_addf(&c->out, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Length: %zu\r\n%s\r\n", options.target, row.len,
@@ -103,6 +107,27 @@ static void begin(struct hammer *h, struct connection *c)
     if (c->fd < 0)
         connect_one(h, c);
     send_more(c);
+}
+
+/* A connection without work: the next request of a closed loop is its own, that of an open one is not due yet. */
+static void rest(struct hammer *h, struct connection *c)
+{
+    if (options.rate != 0)
+        h->idle[h->idle_count++] = c;
+    else if (h->begun < options.requests)
+        begin(h, c);
+}
+
+/* Sends what fell due in an open loop. True: there is more to come. */
+static bool send_due(struct hammer *h)
+{
+    double seconds = (double)(clock_mono_ns(clock_real()) - h->start_ns) / (double)NS_PER_S;
+    uint64_t due = (uint64_t)MIN(seconds * (double)options.rate, (double)options.requests);
+    for (; h->begun + h->held < due && h->idle_count > 0; h->idle_count--)
+        begin(h, h->idle[h->idle_count - 1]);
+    if (h->begun + h->held < due)
+        h->held = due - h->begun;
+    return due < options.requests;
 }
 
 /* ---- receiving ---- */
@@ -127,6 +152,12 @@ static size_t answer_bytes(struct str in)
     return body;
 }
 
+static void hang_up(struct connection *c)
+{
+    close(c->fd);
+    c->fd = -1;
+}
+
 static void finish(struct hammer *h, struct connection *c, size_t bytes)
 {
     h->latencies_us[h->done++] = (uint32_t)((clock_mono_ns(clock_real()) - c->started_ns) / NS_PER_US);
@@ -134,11 +165,22 @@ static void finish(struct hammer *h, struct connection *c, size_t bytes)
     c->started_ns = 0;
     if (memcmp(c->in, "HTTP/1.1 200", 12) != 0 && h->errors++ == 0)
         fprintf(stderr, "hammer: the first answer that is not 200:\n%.*s\n", (int)MIN(bytes, 1000u), c->in);
-    if (options.fresh) {
-        close(c->fd);
-        c->fd = -1;
-    }
-    begin(h, c);
+    if (options.fresh)
+        hang_up(c);
+    rest(h, c);
+}
+
+/* Under an open load a server may close what it cannot serve in time; a closed loop expects every answer. */
+static void closed_by_server(struct hammer *h, struct connection *c, const char *why)
+{
+    hang_up(c);
+    if (c->started_ns == 0)
+        return;
+    if (options.rate == 0)
+        fail("the server closed a connection", why);
+    h->closed++;
+    c->started_ns = 0;
+    rest(h, c);
 }
 
 static void receive(struct hammer *h, struct connection *c)
@@ -149,13 +191,10 @@ static void receive(struct hammer *h, struct connection *c)
             continue;
         if (n < 0 && errno == EAGAIN)
             return;
-        if (n <= 0 && c->started_ns == 0) {
-            close(c->fd);
-            c->fd = -1;
+        if (n <= 0) {
+            closed_by_server(h, c, n < 0 ? strerror(errno) : "no answer");
             return;
         }
-        if (n <= 0)
-            fail("the server closed a connection", n < 0 ? strerror(errno) : "no answer");
         c->got += (size_t)n;
         size_t bytes = answer_bytes(str_make(c->in, c->got));
         if (bytes != 0) {
@@ -172,11 +211,12 @@ static void run(struct hammer *h)
     struct epoll_event events[EVENTS];
     for (uint64_t i = 0; i < options.connections; i++) {
         h->connections[i].fd = -1;
-        begin(h, &h->connections[i]);
+        rest(h, &h->connections[i]);
     }
-    while (h->done < options.requests) {
-        int count = epoll_wait(h->epoll, events, EVENTS, SILENCE_MS);
-        if (count == 0) {
+    while (h->done + h->held + h->closed < options.requests) {
+        bool more_due = options.rate != 0 && send_due(h);
+        int count = epoll_wait(h->epoll, events, EVENTS, more_due ? DUE_EACH_MS : SILENCE_MS);
+        if (count == 0 && !more_due) {
             fprintf(stderr, "hammer: no answer for 30 s after %llu requests\n", (unsigned long long)h->done);
             exit(1);
         }
@@ -208,13 +248,16 @@ static int compare(const void *a, const void *b)
 
 static void report(const struct hammer *h, double seconds, double own_cpu)
 {
-    double n = (double)options.requests;
-    qsort(h->latencies_us, options.requests, sizeof(h->latencies_us[0]), compare);
-    printf("{\"requests\":%llu,\"errors\":%llu,\"seconds\":%.3f,\"per_second\":%.0f,",
-           (unsigned long long)options.requests, (unsigned long long)h->errors, seconds, n / seconds);
+    if (h->done == 0)
+        fail("no request", "was answered");
+    qsort(h->latencies_us, h->done, sizeof(h->latencies_us[0]), compare);
+    printf("{\"requests\":%llu,\"errors\":%llu,\"held_back\":%llu,\"closed\":%llu,\"seconds\":%.3f,",
+           (unsigned long long)options.requests, (unsigned long long)h->errors, (unsigned long long)h->held,
+           (unsigned long long)h->closed, seconds);
+    printf("\"per_second\":%.0f,", (double)h->done / seconds);
     printf("\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f,\"own_cpu_seconds\":%.3f,\"answer_bytes\":%zu",
-           h->latencies_us[options.requests / 2] / 1e3, h->latencies_us[options.requests * 99 / 100] / 1e3,
-           h->latencies_us[options.requests - 1] / 1e3, own_cpu, h->answer_bytes);
+           h->latencies_us[h->done / 2] / 1e3, h->latencies_us[h->done * 99 / 100] / 1e3,
+           h->latencies_us[h->done - 1] / 1e3, own_cpu, h->answer_bytes);
 }
 
 static uint64_t *number_option(const char *name)
@@ -222,6 +265,7 @@ static uint64_t *number_option(const char *name)
     return strcmp(name, "--port") == 0          ? &options.port
            : strcmp(name, "--connections") == 0 ? &options.connections
            : strcmp(name, "--requests") == 0    ? &options.requests
+           : strcmp(name, "--rate") == 0        ? &options.rate
            : strcmp(name, "--skip") == 0        ? &options.skip
            : strcmp(name, "--pid") == 0         ? &options.pid
                                                 : NULL;
@@ -287,14 +331,15 @@ int main(int argc, char **argv)
         fail("--pid", "no such process");
     h.latencies_us = mem_zalloc((size_t)options.requests * sizeof(h.latencies_us[0]));
     h.connections = mem_zalloc((size_t)options.connections * sizeof(h.connections[0]));
+    h.idle = mem_alloc((size_t)options.connections * sizeof(h.idle[0]));
     double cpu = cpu_seconds(clock), own_cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
-    uint64_t start_ns = clock_mono_ns(clock_real());
+    h.start_ns = clock_mono_ns(clock_real());
     run(&h);
-    double seconds = (double)(clock_mono_ns(clock_real()) - start_ns) / (double)NS_PER_S;
+    double seconds = (double)(clock_mono_ns(clock_real()) - h.start_ns) / (double)NS_PER_S;
     cpu = cpu_seconds(clock) - cpu;
     report(&h, seconds, cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - own_cpu);
     if (options.pid != 0)
         printf(",\"cpu_seconds\":%.3f,\"cpu_per_100k\":%.3f", cpu, cpu * 1e5 / (double)options.requests);
     printf("}\n");
-    return h.errors != 0;
+    return h.errors + h.closed != 0;
 }

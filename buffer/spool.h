@@ -114,12 +114,20 @@ void spool_release(struct spool *spool);
 
 /* ---- a spool that nobody uses, in spool_verify.c ---- */
 
+struct spool_segment {
+    const char *path;
+    uint64_t bytes;
+    uint64_t first, inserts; /* the sequence of the first, and how many there are */
+    uint64_t undone;         /* of these */
+};
 struct spool_verify_options {
     struct fs *fs;
     const char *data_dir;
     bool quick; /* of segments only their heads */
     /* damage: not what was written; else what the next start removes or passes over */
     void (*found)(void *context, bool damage, const char *path, const char *why);
+    /* Each segment at the end, in their order; may be NULL. */
+    void (*segment)(void *context, const struct spool_segment *segment);
     void *context;
 };
 struct spool_verify_totals {

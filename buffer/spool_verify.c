@@ -20,8 +20,16 @@ static void count_undone(const struct spool *spool, struct spool_verify_totals *
 {
     LIST_EACH (node, &spool->segments) {
         const struct segment *segment = LIST_ENTRY(node, struct segment, link);
+        char path[PATH_BYTES];
+        struct spool_segment told = {
+            .path = path, .bytes = segment->bytes, .first = segment->first, .inserts = segment->count
+        };
         for (uint64_t n = segment->first; n < segment->first + segment->count; n++)
-            totals->undone += !ranges_has(&spool->done, n);
+            told.undone += !ranges_has(&spool->done, n);
+        totals->undone += told.undone;
+        segment_path(spool, segment, "", path);
+        if (spool->verify->segment != NULL)
+            spool->verify->segment(spool->verify->context, &told);
     }
 }
 

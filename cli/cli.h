@@ -126,5 +126,7 @@ int verb_support_bundle(struct cli *cli);
 int verb_user_hash(struct cli *cli);
 int verb_completion(struct cli *cli);
 int verb_verify(struct cli *cli);
+int verb_spool_list(struct cli *cli);
+int verb_spool_verify(struct cli *cli);
 int verb_crash_test(struct cli *cli);
 #endif

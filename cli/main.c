@@ -81,6 +81,14 @@ const struct verb cli_verbs[] = {
       "sluice user hash --generate", verb_user_hash },
     { "completion", "bash|zsh|fish", "A script that completes these verbs and their options",
       "sluice completion bash > /etc/bash_completion.d/sluice", verb_completion },
+    { "spool list", "DATA",
+      "Segments of the spool with the inserts that are in them; while no daemon uses the\n"
+      "      data directory",
+      "sluice spool list /var/lib/sluice", verb_spool_list },
+    { "spool verify", "DATA",
+      "Is every byte of the spool what it was written as? A part of verify, with its\n"
+      "      exit status",
+      "sluice spool verify /var/lib/sluice", verb_spool_verify },
     { "verify", "DATA [--quick] [--repair]",
       "Is every byte below the data directory what it was written as? While no daemon\n"
       "      uses it. --quick: of large files only heads and footers. --repair: what is\n"

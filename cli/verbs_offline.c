@@ -17,6 +17,7 @@ enum { EXIT_LOCKED = 4 }; /* as the daemon's */
 struct findings {
     struct cli *cli;
     json_t *list;
+    json_t *segments; /* of the spool, where they are asked for */
     uint64_t damaged;
 };
 
@@ -129,6 +130,103 @@ int verb_verify(struct cli *cli)
     json_decref(findings.list);
     return locked ? EXIT_LOCKED : ok && findings.damaged == 0 ? EXIT_DONE : EXIT_FAILED;
 }
+
+/* ---- the spool alone ---- */
+
+static void add_segment(void *context, const struct spool_segment *segment)
+{
+    struct findings *findings = context;
+    json_array_append_new(findings->segments,
+                          json_pack("{s:s, s:I, s:I, s:I, s:I}", "path", segment->path, "bytes",
+                                    (json_int_t)segment->bytes, "first", (json_int_t)segment->first, "inserts",
+                                    (json_int_t)segment->inserts, "undone", (json_int_t)segment->undone));
+}
+
+static void print_segments(struct cli *cli, const json_t *segments)
+{
+    static const char *const columns[] = { "bytes", "first", "inserts", "undone" };
+    size_t i;
+    const json_t *segment;
+    if (cli->json) {
+        json_dumpf(segments, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+        putchar('\n');
+        return;
+    }
+    printf("%12s %12s %9s %9s  %s\n", columns[0], columns[1], columns[2], columns[3], "segment");
+    json_array_foreach(segments, i, segment)
+    {
+        const char *path = json_string_value(json_object_get(segment, "path"));
+        long long value[ARRAY_COUNT(columns)];
+        for (size_t k = 0; k < ARRAY_COUNT(columns); k++)
+            value[k] = json_integer_value(json_object_get(segment, columns[k]));
+        printf("%12lld %12lld %9lld %9lld  %s\n", value[0], value[1], value[2], value[3], strrchr(path, '/') + 1);
+    }
+}
+
+static void print_spool(const struct findings *findings, const struct spool_verify_totals *totals)
+{
+    if (!findings->cli->json) {
+        printf("%s: %zu segments, %llu inserts that are not done, %llu bytes read\n",
+               findings->damaged == 0 ? "sound" : "damaged", json_array_size(findings->segments),
+               (unsigned long long)totals->undone, (unsigned long long)totals->bytes);
+        return;
+    }
+    json_t *out =
+        json_pack("{s:b, s:I, s:I, s:I, s:I, s:O}", "ok", findings->damaged == 0, "segments",
+                  (json_int_t)json_array_size(findings->segments), "undone", (json_int_t)totals->undone, "bytes",
+                  (json_int_t)totals->bytes, "damaged", (json_int_t)findings->damaged, "findings", findings->list);
+    json_dumpf(out, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    putchar('\n');
+    json_decref(out);
+}
+
+static void find_nothing(void *context, bool damage, const char *path, const char *why)
+{
+    (void)context, (void)damage, (void)path, (void)why;
+}
+
+static int look_at_spool(struct cli *cli, bool list)
+{
+    struct findings findings = { .cli = cli, .list = json_array(), .segments = json_array() };
+    struct spool_verify_totals totals;
+    struct fs_file *lock = NULL;
+    struct err err = { 0 };
+    bool locked = false;
+    const char *dir = cli->argv[0];
+    struct spool_verify_options options = { .fs = fs_posix(),
+                                            .data_dir = dir,
+                                            .found = list ? find_nothing : add_finding,
+                                            .segment = add_segment,
+                                            .context = &findings };
+    enum store_open_failure why;
+    struct fs_stat format;
+    char path[PATH_BYTES];
+    bool ok = path_join(path, dir, "", "FORMAT", &err) && fs_get_stat(fs_posix(), path, &format, &err) &&
+              store_check(fs_posix(), dir, &why, &err) && store_take_lock(fs_posix(), dir, &lock, &locked, &err) &&
+              spool_verify(&options, &totals, &err);
+    if (!ok)
+        (void)cli_fail("%s", err.text);
+    else if (list)
+        print_segments(cli, findings.segments);
+    else
+        print_spool(&findings, &totals);
+    fs_discard(fs_posix(), &lock);
+    json_decref(findings.list);
+    json_decref(findings.segments);
+    return locked ? EXIT_LOCKED : ok && findings.damaged == 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+int verb_spool_list(struct cli *cli)
+{
+    return cli_arguments_ok(cli, 1, 1) ? look_at_spool(cli, true) : EXIT_USAGE;
+}
+
+int verb_spool_verify(struct cli *cli)
+{
+    return cli_arguments_ok(cli, 1, 1) ? look_at_spool(cli, false) : EXIT_USAGE;
+}
+
+/* ---- backups ---- */
 
 int verb_backup(struct cli *cli)
 {

@@ -274,9 +274,8 @@ static bool take_quota(struct request *request, const struct plan *plan, struct 
 {
     const struct config_user *user = plan->user;
     bool limited = user->inserts_per_minute > 0 || user->bytes_per_minute > 0;
-    return !limited || (finds_room(request, plan, request->data.len, err) &&
-                        auth_take_quota(plan->rules->auth, user, request->data.len, request->home->now_ns,
-                                        &request->again_ns, err));
+    return !limited ||
+           auth_take_quota(plan->rules->auth, user, request->data.len, request->home->now_ns, &request->again_ns, err);
 }
 
 /* rows: how many framing saw. */
@@ -288,7 +287,8 @@ static bool admission_check(struct request *request, const struct plan *plan, ui
         request->home->parked_count >= request->home->rules->config->http_waiters)
         return err_set(err, ERR_TOO_MANY_SIMULTANEOUS_QUERIES, "Too many inserts wait for their flush: %zu",
                        request->home->parked_count);
-    if (!take_quota(request, plan, err))
+    /* Others came while the body was read; framing it would be work in vain. */
+    if (!finds_room(request, plan, request->data.len, err) || !take_quota(request, plan, err))
         return false;
     if (plan->settings.wait)
         return true; /* the flush refuses it alone, and knows the types that the engine's code depends on */

@@ -102,15 +102,22 @@ bool store_check(struct fs *fs, const char *dir, enum store_open_failure *why, s
     return check_format(fs, dir, &fresh, why, err);
 }
 
-static bool take_lock(struct store *store, enum store_open_failure *why, struct err *err)
+bool store_take_lock(struct fs *fs, const char *dir, struct fs_file **lock, bool *locked, struct err *err)
 {
     char path[PATH_BYTES];
-    if (!path_join(path, store->dir, "", "LOCK", err) || !fs_append_to(store->env.fs, path, &store->lock_file, err))
+    *locked = false;
+    if (!path_join(path, dir, "", "LOCK", err) || !fs_append_to(fs, path, lock, err))
         return false;
-    if (fs_lock(store->env.fs, store->lock_file, err))
-        return true;
-    *why = STORE_OPEN_LOCKED;
-    return err_wrap(err, "another process uses %s", store->dir);
+    *locked = !fs_lock(fs, *lock, err);
+    return !*locked || err_wrap(err, "another process uses %s", dir);
+}
+
+static bool take_lock(struct store *store, enum store_open_failure *why, struct err *err)
+{
+    bool locked, ok = store_take_lock(store->env.fs, store->dir, &store->lock_file, &locked, err);
+    if (locked)
+        *why = STORE_OPEN_LOCKED;
+    return ok;
 }
 
 bool store_count_damaged(struct fs *fs, const char *dir, uint64_t *count, struct err *err)

@@ -37,6 +37,8 @@ must_use bool store_open(const struct store_options *options, struct store **sto
 /* Cancels merges, closes everything. No table may be referenced. */
 void store_close(struct store *store);
 const char *store_dir(const struct store *store);
+/* The directory's lock, which a daemon holds as long as it uses it; to be closed. *locked: somebody else has it. */
+must_use bool store_take_lock(struct fs *fs, const char *dir, struct fs_file **lock, bool *locked, struct err *err);
 /* Files in DATA/damaged, 0 without the directory. */
 must_use bool store_count_damaged(struct fs *fs, const char *dir, uint64_t *count, struct err *err);
 struct part_log *store_part_log(struct store *store);        /* lent */

@@ -321,15 +321,6 @@ static void check_top_entry(struct walk *w, const char *dir, const char *name)
 
 /* ---- all of it ---- */
 
-static bool take_lock(struct walk *w, struct fs_file **lock, bool *locked, struct err *err)
-{
-    char *path = join(w->options->dir, "LOCK");
-    bool ok = fs_append_to(w->fs, path, lock, err);
-    *locked = ok && !fs_lock(w->fs, *lock, err);
-    free(path);
-    return ok && (!*locked || err_wrap(err, "another process uses %s", w->options->dir));
-}
-
 bool store_verify(const struct verify_options *options, struct verify_totals *totals, bool *locked, struct err *err)
 {
     struct walk w = { .options = options, .totals = totals, .fs = options->fs };
@@ -340,7 +331,8 @@ bool store_verify(const struct verify_options *options, struct verify_totals *to
     char *backups = join(options->dir, "backups");
     *totals = (struct verify_totals){ 0 };
     *locked = false;
-    bool ok = fs_read_file(options->fs, format, FORMAT_BYTES_MAX, &text, err) && take_lock(&w, &lock, locked, err);
+    bool ok = fs_read_file(options->fs, format, FORMAT_BYTES_MAX, &text, err) &&
+              store_take_lock(w.fs, options->dir, &lock, locked, err);
     if (ok) {
         totals->bytes += text.len;
         if (!store_check_format(strbuf_view(&text), &why))

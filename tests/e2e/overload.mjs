@@ -117,6 +117,37 @@ await test(d, {
   },
 })
 
+// The buffers hold 24 MiB, and write nothing early below 16.
+d = await Daemon.start({ args: ['--set', 'memory.max=64MiB', '--set', 'spool.mode=off'] })
+await test(d, {
+  'O-2: what finds no room once its body is there is refused before it is looked at': async () => {
+    await d.sql(table)
+    const settings = { ...noWait, ...patient, async_insert_max_data_size: 100000000 }
+    const mebibyte = 1 << 20
+    const broken = '{"id":'.padEnd(12 * mebibyte)
+    const socket = await connect(d)
+    const answer = (what) => new Promise((resolve) => {
+      let text = ''
+      socket.on('data', function more(data) {
+        text += data
+        if (!what.test(text)) return
+        socket.off('data', more)
+        resolve(text)
+      })
+    })
+    const query = new URLSearchParams({ query: 'INSERT INTO t FORMAT JSONEachRow', ...settings })
+    const goOn = answer(/100 Continue\r\n\r\n/)
+    socket.write(`POST /?${query} HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: ${broken.length}\r\n\r\n`)
+    await goOn
+    const row = JSON.stringify({ id: 1, s: 'x'.repeat(2 * mebibyte) })
+    for (let i = 0; i < 7; i++) equal((await d.insert('t', row, settings)).status, 200, `insert ${i}`)
+    const told = answer(/\r\n\r\n/)
+    socket.write(broken)
+    equal(/^HTTP\/1.1 (\d+)[^]*X-ClickHouse-Exception-Code: (\d+)/.exec(await told)?.slice(1), ['503', '241'], 'the answer')
+    socket.destroy()
+  },
+})
+
 d = await Daemon.start({ args: ['--set', 'buffers.max=100', '--set', 'memory.max=128MiB'] })
 await test(d, {
   'O-8, O-11: shapes without end: few are alive, nothing is lost, and the page of metrics stays small': async () => {

@@ -24,6 +24,12 @@ const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i
 const segments = (d) => fs.readdirSync(path.join(d.data, 'spool')).filter((name) => name.endsWith('.spool')).sort()
   .map((name) => path.join(d.data, 'spool', name))
 
+// The spool of a daemon that does not run.
+async function offline(d, verb) {
+  const { code, stdout } = await run(path.join(bin, 'sluice'), ['spool', verb, d.data, '-o', 'json'])
+  return { code, json: JSON.parse(stdout) }
+}
+
 async function ledger(d) {
   const sum = (name) => d.metric(`sluice_inserts_${name}`)
   const [accepted, recovered, written, duplicate, pending, letters, discarded, lost] = await Promise.all(
@@ -55,7 +61,12 @@ const emptied = (d) => until(async () => {
       await d.kill()
       const found = JSON.parse((await run(path.join(bin, 'sluice'), ['verify', d.data, '-o', 'json'])).stdout)
       equal([found.ok, found.spooled, found.findings.filter((f) => f.kind === 'damage')], [true, 492, []], 'verify')
+      const listed = await offline(d, 'list')
+      equal([listed.code, listed.json.reduce((n, s) => n + s.undone, 0), listed.json.map((s) => s.path)], [0, 492, segments(d)], 'spool list')
+      const verified = await offline(d, 'verify')
+      equal([verified.code, verified.json.ok, verified.json.undone], [0, true, 492], 'spool verify')
       await d.launch()
+      equal((await run(path.join(bin, 'sluice'), ['spool', 'list', d.data])).code, 4, 'in use')
       equal((await ledger(d)).recovered, 492, 'recovered')
       await flush(d) // waits for those that are only on disk too
       equal(await ids(d), [0, 1, ...range(10, 500)], 'ids')
@@ -135,6 +146,8 @@ const emptied = (d) => until(async () => {
         bytes[random(bytes.length)] ^= 1 << random(8)
         fs.writeFileSync(file, bytes)
       }
+      const verified = await offline(d, 'verify')
+      equal([verified.code, verified.json.ok, verified.json.damaged > 0], [1, false, true], 'spool verify')
       await d.launch()
       const { recovered, pending, lost } = await ledger(d)
       equal(recovered, sent, 'all are accounted for')
