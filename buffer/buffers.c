@@ -874,6 +874,7 @@ void buffers_get_stats(struct buffers *b, struct buffers_stats *stats)
         .shapes = b->open_count,
         .inserts = b->inserts,
         .bytes = b->cost,
+        .bytes_max = b->limits.total_bytes_max - b->limits.total_bytes_max / KEPT_SHARE,
         .in_flight_batches = b->taken_count,
         .in_flight_bytes = b->taken_cost,
     };

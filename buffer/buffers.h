@@ -72,7 +72,8 @@ void buffers_close(struct buffers *buffers);
 struct buffers_stats {
     uint64_t shapes; /* buffers that take inserts */
     uint64_t inserts,
-        bytes; /* unfinished, in flight or not, room that is reserved too; bytes of memory (insert_cost) */
+        bytes;          /* unfinished, in flight or not, room that is reserved too; bytes of memory (insert_cost) */
+    uint64_t bytes_max; /* beyond it only those find room who have little; 0: no limit */
     uint64_t in_flight_batches, in_flight_bytes;
     uint64_t oldest_ns; /* arrival of the oldest unfinished insert; 0 when empty */
 };

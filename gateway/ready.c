@@ -8,7 +8,16 @@
 #include "gateway/gateway.h"
 #include "gateway/rules.h"
 
-enum { SPOOL_FULL_PERCENT = 95 };
+enum { FULL_PERCENT = 95 };
+
+static void check_memory(struct gateway *gateway, struct strbuf *why)
+{
+    struct buffers_stats buffers;
+    buffers_get_stats(gateway->buffers, &buffers);
+    if (buffers.bytes >= buffers.bytes_max / 100 * FULL_PERCENT)
+        strbuf_addf(why, "memory: %llu of %llu bytes are used by inserts that wait\n",
+                    (unsigned long long)buffers.bytes, (unsigned long long)buffers.bytes_max);
+}
 
 static void check_spool(struct gateway *gateway, struct strbuf *why)
 {
@@ -16,7 +25,7 @@ static void check_spool(struct gateway *gateway, struct strbuf *why)
     spool_get_stats(gateway->spool, &spool);
     if (spool.broken)
         strbuf_add_text(why, "spool: its disk has failed, nothing is taken until a restart\n");
-    else if (spool.bytes >= spool.bytes_max / 100 * SPOOL_FULL_PERCENT)
+    else if (spool.bytes >= spool.bytes_max / 100 * FULL_PERCENT)
         strbuf_addf(why, "spool: %llu of %llu bytes are used\n", (unsigned long long)spool.bytes,
                     (unsigned long long)spool.bytes_max);
 }
@@ -39,14 +48,11 @@ static void check_disk(struct gateway *gateway, struct strbuf *why)
 void ready_why_not(struct gateway *gateway, struct strbuf *why)
 {
     enum gateway_stage stage = (enum gateway_stage)atomic_load(&gateway->stage);
-    struct buffers_stats buffers;
     if (stage != STAGE_SERVING) {
         strbuf_addf(why, "%s\n", gateway_stage_name(stage));
         return;
     }
-    buffers_get_stats(gateway->buffers, &buffers);
-    if (buffers.bytes > gateway->memory_max / 2)
-        strbuf_add_text(why, "memory: the buffers are full\n");
+    check_memory(gateway, why);
     check_spool(gateway, why);
     check_disk(gateway, why);
 }

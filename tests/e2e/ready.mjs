@@ -36,3 +36,23 @@ await test(d, {
     equal(await ready(d), [200, 'ready\n'], 'at the end')
   },
 })
+
+const small = await Daemon.start({ args: ['--set', 'memory.max=48MiB', '--set', 'spool.mode=off'] })
+await test(small, {
+  'buffers that are full, until they are not': async () => {
+    await small.sql('CREATE TABLE t (s String) ENGINE = MergeTree ORDER BY s SETTINGS parts_to_throw_insert = 1, parts_to_delay_insert = 1')
+    equal((await small.insert('t', '{"s":"one part, so that it takes no more"}', { async_insert: 0 })).status, 200, 'the part')
+    const row = JSON.stringify({ s: 'x'.repeat(100000) })
+    let last
+    for (let i = 0; i < 1000; i++) {
+      last = await small.insert('t', row, { wait_for_async_insert: 0 })
+      if (last.status !== 200) break
+    }
+    equal([last.status, last.headers['x-clickhouse-exception-code']], [503, '241'], 'no more room')
+    const [status, text] = await ready(small)
+    check(status === 503 && /^memory: \d+ of \d+ bytes are used by inserts that wait\n$/.test(text), `${status} ${text}`)
+    await small.sql('ALTER TABLE t MODIFY SETTING parts_to_throw_insert = 3000, parts_to_delay_insert = 3000')
+    await small.sql('SYSTEM FLUSH ASYNC INSERT QUEUE')
+    equal(await ready(small), [200, 'ready\n'], 'at the end')
+  },
+})
