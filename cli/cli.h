@@ -128,5 +128,6 @@ int verb_completion(struct cli *cli);
 int verb_verify(struct cli *cli);
 int verb_spool_list(struct cli *cli);
 int verb_spool_verify(struct cli *cli);
+int verb_dlq_compact(struct cli *cli);
 int verb_crash_test(struct cli *cli);
 #endif

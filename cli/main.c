@@ -44,6 +44,10 @@ const struct verb cli_verbs[] = {
     { "dlq drop", "ID... | WHICH... | --all [--yes] [--dry-run]",
       "Forget dead letters; all of them only with --yes, or when asked on a terminal", "sluice dlq drop 1",
       verb_dlq_drop },
+    { "dlq compact", "DATA",
+      "Give back the room of letters that are gone; while no daemon uses the data\n"
+      "      directory. A start does it when three quarters are free",
+      "sluice dlq compact /var/lib/sluice", verb_dlq_compact },
     { "load upclick", "[OPTION...]",
       "Simulated functions that insert one row each, and a check that none was lost.\n"
       "      Who: --functions N (200), --every SECONDS (10), --jitter PERCENT (20), --seed N (1),\n"

@@ -131,6 +131,16 @@ int verb_verify(struct cli *cli)
     return locked ? EXIT_LOCKED : ok && findings.damaged == 0 ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* Takes the data directory, as long as *lock is open; it has to be one. */
+static bool use_dir(const char *dir, struct fs_file **lock, bool *locked, struct err *err)
+{
+    enum store_open_failure why;
+    struct fs_stat format;
+    char path[PATH_BYTES];
+    return path_join(path, dir, "", "FORMAT", err) && fs_get_stat(fs_posix(), path, &format, err) &&
+           store_check(fs_posix(), dir, &why, err) && store_take_lock(fs_posix(), dir, lock, locked, err);
+}
+
 /* ---- the spool alone ---- */
 
 static void add_segment(void *context, const struct spool_segment *segment)
@@ -198,12 +208,7 @@ static int look_at_spool(struct cli *cli, bool list)
                                             .found = list ? find_nothing : add_finding,
                                             .segment = add_segment,
                                             .context = &findings };
-    enum store_open_failure why;
-    struct fs_stat format;
-    char path[PATH_BYTES];
-    bool ok = path_join(path, dir, "", "FORMAT", &err) && fs_get_stat(fs_posix(), path, &format, &err) &&
-              store_check(fs_posix(), dir, &why, &err) && store_take_lock(fs_posix(), dir, &lock, &locked, &err) &&
-              spool_verify(&options, &totals, &err);
+    bool ok = use_dir(dir, &lock, &locked, &err) && spool_verify(&options, &totals, &err);
     if (!ok)
         (void)cli_fail("%s", err.text);
     else if (list)
@@ -224,6 +229,64 @@ int verb_spool_list(struct cli *cli)
 int verb_spool_verify(struct cli *cli)
 {
     return cli_arguments_ok(cli, 1, 1) ? look_at_spool(cli, false) : EXIT_USAGE;
+}
+
+/* ---- dead letters ---- */
+
+static bool letters_bytes(const char *dir, uint64_t *bytes, struct err *err)
+{
+    char path[PATH_BYTES];
+    struct fs_stat data;
+    if (!path_join(path, dir, "", "data.mdb", err) || !fs_get_stat(fs_posix(), path, &data, err))
+        return false;
+    *bytes = data.bytes;
+    return true;
+}
+
+/* Of letters that are whole alone: a start would set others aside. */
+static bool compact_letters(const char *dir, struct findings *findings, uint64_t bytes[2], struct err *err)
+{
+    char letters[PATH_BYTES], damaged[PATH_BYTES];
+    uint64_t count;
+    struct dlq *dlq = NULL;
+    struct dlq_options options = { .fs = fs_posix(),
+                                   .clock = clock_real(),
+                                   .dir = letters,
+                                   .damaged_dir = damaged,
+                                   .bytes_max = UINT64_MAX,
+                                   .letters_max = UINT64_MAX,
+                                   .compact = true };
+    if (!path_join(letters, dir, "", "dlq", err) || !path_join(damaged, dir, "", "damaged", err) ||
+        !letters_bytes(letters, &bytes[0], err) ||
+        !dlq_lmdb_verify(fs_posix(), letters, add_finding, findings, &count, err))
+        return false;
+    if (findings->damaged > 0)
+        return err_set(err, ERR_CORRUPTED_DATA, "dead letters are damaged, nothing was changed; see sluice verify");
+    if (!dlq_lmdb_open(&options, &dlq, err))
+        return false;
+    dlq_close(dlq);
+    return letters_bytes(letters, &bytes[1], err);
+}
+
+int verb_dlq_compact(struct cli *cli)
+{
+    struct findings findings = { .cli = cli, .list = json_array() };
+    struct fs_file *lock = NULL;
+    struct err err = { 0 };
+    bool locked = false;
+    uint64_t bytes[2] = { 0 };
+    if (!cli_arguments_ok(cli, 1, 1))
+        return EXIT_USAGE;
+    bool ok = use_dir(cli->argv[0], &lock, &locked, &err) && compact_letters(cli->argv[0], &findings, bytes, &err);
+    if (!ok)
+        (void)cli_fail("%s", err.text);
+    else
+        printf(cli->json ? "{\"ok\":true,\"bytes_before\":%llu,\"bytes\":%llu}\n"
+                         : "dead letters: %llu bytes before, %llu now\n",
+               (unsigned long long)bytes[0], (unsigned long long)bytes[1]);
+    fs_discard(fs_posix(), &lock);
+    json_decref(findings.list);
+    return locked ? EXIT_LOCKED : ok ? EXIT_DONE : EXIT_FAILED;
 }
 
 /* ---- backups ---- */

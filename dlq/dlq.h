@@ -101,6 +101,7 @@ struct dlq_options {
     uint64_t bytes_max, letters_max; /* at the cap dlq_add fails with NOT_ENOUGH_SPACE, or the oldest go */
     uint64_t age_ns_max;             /* 0 = none */
     bool drop_oldest;
+    bool compact; /* at the start, whatever that gives back; else once three quarters are free */
 };
 /* An environment that does not open is moved to damaged_dir and counted; the new one is empty. */
 must_use bool dlq_lmdb_open(const struct dlq_options *options, struct dlq **dlq, struct err *err);

@@ -405,6 +405,16 @@ static bool copy_compact(struct keeper *k, const char *copy_dir, struct err *err
     return rc == 0 ? ok : lmdb_err(err, ERR_CANNOT_OPEN_FILE, rc, "open after compaction");
 }
 
+static bool compact(struct keeper *k, struct err *err)
+{
+    char copy_dir[PATH_BYTES];
+    struct err left;
+    bool ok = path_join(copy_dir, k->dir, "", "_tmp_compact", err) && copy_compact(k, copy_dir, err);
+    if (fs_exists(k->options.fs, copy_dir) && !fs_remove_tree(k->options.fs, copy_dir, &left))
+        log_warn("copy of the dead letters not removed: error=%s", left.text);
+    return ok;
+}
+
 /* LMDB's file never shrinks by itself. */
 static void compact_if_mostly_free(struct keeper *k)
 {
@@ -415,11 +425,7 @@ static void compact_if_mostly_free(struct keeper *k)
     if (free_bytes <= COMPACT_BYTES || !path_join(path, k->dir, "", "data.mdb", &err) ||
         !fs_get_stat(k->options.fs, path, &st, &err) || free_bytes <= st.bytes / 4 * 3)
         return;
-    char copy_dir[PATH_BYTES];
-    bool ok = path_join(copy_dir, k->dir, "", "_tmp_compact", &err) && copy_compact(k, copy_dir, &err);
-    if (fs_exists(k->options.fs, copy_dir) && !fs_remove_tree(k->options.fs, copy_dir, &err))
-        log_warn("copy of the dead letters not removed: error=%s", err.text);
-    if (ok)
+    if (compact(k, &err))
         log_info("dead letters compacted: from_bytes=%llu", (unsigned long long)st.bytes);
     else
         log_warn("dead letters not compacted: code=%d reason=\"%s\"", (int)err.code, err.text);
@@ -494,7 +500,9 @@ bool keeper_start(struct keeper *k, struct err *err)
             keeper_set_letter_aside(k, c.damaged_ids[i]);
         ok = sweep(k, &c, err);
     }
-    if (ok)
+    if (ok && k->options.compact)
+        ok = compact(k, err);
+    else if (ok)
         compact_if_mostly_free(k);
     census_fini(&c);
     return ok && (k->env != NULL || err_set(err, ERR_CANNOT_OPEN_FILE, "dead letters in %s do not open", k->dir));

@@ -133,6 +133,22 @@ await test(d, {
     await d.sql('SYSTEM START MERGES')
     await d.sql('SYSTEM DROP DEAD LETTERS ALL')
   },
+  'compact gives back room, while no daemon runs': async () => {
+    await d.sql(table)
+    await fail('{"a":"x"}', '{"a":"y"}')
+    const before = await letters()
+    check(before.length >= 2, `letters: ${before.length}`)
+    equal((await sluice(['dlq', 'compact', d.data])).status, 4, 'in use')
+    await d.stop()
+    const told = await sluice(['dlq', 'compact', d.data, '-o', 'json'])
+    equal(told.status, 0, told.err)
+    const { ok, bytes_before: then, bytes } = JSON.parse(told.out)
+    check(ok && bytes > 0 && bytes <= then, told.out)
+    equal((await sluice(['dlq', 'compact', d.dir])).status, 1, 'no data directory')
+    await d.launch()
+    equal(await letters(), before, 'letters')
+    equal((await sluice(['dlq', 'drop', '--all', '--yes'])).status, 0, 'drop')
+  },
   'P-27: kill -9 during a replay, twice: each letter is delivered once': async () => {
     const numbers = Array.from({ length: 1500 }, (_, i) => i)
     await d.sql('CREATE TABLE k (n UInt64, s UInt8) ENGINE = MergeTree ORDER BY n')

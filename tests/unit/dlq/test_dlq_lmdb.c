@@ -422,6 +422,41 @@ static void an_edited_letter_needs_room_for_what_it_grew_by(void **state)
     free((void *)(uintptr_t)large.data);
 }
 
+static uint64_t data_bytes(struct fixture *f)
+{
+    struct fs_stat data;
+    struct err err = { 0 };
+    char path[PATH_BYTES];
+    assert_true(path_join(path, f->dlq_dir, "", "data.mdb", &err) && fs_get_stat(fs_posix(), path, &data, &err));
+    return data.bytes;
+}
+
+static void asked_to_it_gives_back_the_room_of_what_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    struct str body = noise(1500, 9);
+    struct letter got;
+    struct err err = { 0 };
+    open_again(f);
+    uint64_t kept = add(f, sample_letter(body));
+    for (int i = 0; i < 100; i++)
+        assert_true(dlq_drop(f->dlq, add(f, sample_letter(body)), NULL, &err));
+    for (int i = 0; i < 50; i++)
+        (void)add(f, sample_letter(body));
+    for (int i = 0; i < 50; i++)
+        assert_true(dlq_drop(f->dlq, kept + 101 + (uint64_t)i, NULL, &err));
+    open_again(f);
+    uint64_t before = data_bytes(f);
+    f->options.compact = true;
+    open_again(f);
+    assert_true(data_bytes(f) < before / 2);
+    assert_true(dlq_get(f->dlq, kept, f->arena, &got, &err));
+    assert_true(str_eq(got.body, body));
+    assert_int_equal(files_in(f->dlq_dir, "_tmp_compact"), 0);
+    assert_true(add(f, sample_letter(body)) > kept + 150); /* no id is given again */
+    free((void *)(uintptr_t)body.data);
+}
+
 static void the_number_of_letters_is_capped(void **state)
 {
     struct fixture *f = *state;
@@ -755,6 +790,7 @@ int main(void)
         TEST(a_filled_page_ends_no_start),
         TEST(the_oldest_go_where_that_is_wanted),
         TEST(an_edited_letter_needs_room_for_what_it_grew_by),
+        TEST(asked_to_it_gives_back_the_room_of_what_is_gone),
         TEST(the_number_of_letters_is_capped),
         TEST(old_letters_go_and_young_ones_stay),
         TEST(what_was_acknowledged_survives_kill_9),
