@@ -293,6 +293,16 @@ static void read_certificate(struct conn *conn, struct MHD_Connection *connectio
         tls_client_names(info->tls_session, &conn->certificate);
 }
 
+/* The library keeps a record of each parameter in the connection's memory, and closes without an answer once they fill
+ * it. Nobody asks it for them, since request_target() has a copy of the whole target. What it lends is its own buffer,
+ * from which it reads them right after, as far as the first NUL. */
+static void hide_parameters(const char *target)
+{
+    char *mark = strchr((char *)(uintptr_t)target, '?');
+    if (mark != NULL)
+        mark[1] = '\0';
+}
+
 /* The request line has been read: a request begins, and the library hands this pointer to every later call. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -302,6 +312,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     conn->heard = true;
     struct request *request = request_take(server);
     request_target(request, str_of(target));
+    hide_parameters(target);
     request->connection = connection;
     request->peer = conn->peer;
     request->loopback = conn->loopback;
